@@ -8,10 +8,12 @@ from typing import Any
 from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_process, seed_pytorch
 from msprobe_ms.recording.debugger import BaseDebugger
-from msprobe_ms.recording.entry_points.context_manager import Recording
-from msprobe_ms.support.errors import UsageError
+from msprobe_ms.recording.debuggers import weakly
+from msprobe_ms.recording.entry_points.context_manager import Recording, open_recording
+from msprobe_ms.recording.start_arguments import check_models
 
 try:
+    from msprobe_ms.frameworks.pytorch.dropout import set_dropout
     from msprobe_ms.frameworks.pytorch.framework import PyTorch
 except ModuleNotFoundError as error:
     raise explain_missing(error) from None
@@ -26,12 +28,28 @@ class PrecisionDebugger(BaseDebugger):
     ``fullgraph=True`` that calls recorded modules or APIs cannot be called while recording: PyTorch raises.
     """
 
+    def __init__(self, *arguments: Any, model: Any = None, **keywords: Any) -> None:
+        """Read the configuration; arguments that are given override the file.
+
+        ``model`` is the network (or a list of them) that ``start()`` records where it is given none. Raises
+        ConfigError, which names the file, the key, the value and what is accepted; UsageError for what is no network,
+        and for an unknown argument.
+        """
+        super().__init__(*arguments, **keywords)
+        check_models(self._framework, "PrecisionDebugger", model)
+        self._usual_model = weakly(model)
+
     def _load_framework(self) -> PyTorch:
         return PyTorch()
 
 
 def record(
-    model: Any = None, *, level: str = "mix", task: str = "statistics", dump_path: str | Path = "./dump_path"
+    model: Any = None,
+    *,
+    level: str = "mix",
+    task: str = "statistics",
+    dump_path: str | Path = "./dump_path",
+    **selection: Any,
 ) -> Recording:
     """Record one step in a ``with`` block::
 
@@ -41,21 +59,19 @@ def record(
 
     Forward and backward belong into the block. ``model`` is the network or a list of them; level ``L1`` needs none.
     Each recording gets a step folder of its own below ``dump_path``. What is raised inside passes, and what was
-    recorded until then is there. Raises ConfigError or UsageError when an argument cannot work.
+    recorded until then is there. ``selection`` are further keys of a configuration: ``list``, ``scope``, ``skip``,
+    ``data_mode`` and the rest. Raises ConfigError or UsageError when an argument cannot work.
     """
-    return Recording(PrecisionDebugger(task=task, dump_path=dump_path, level=level), model)
+    return open_recording(PrecisionDebugger, model, {**selection, "task": task, "dump_path": dump_path, "level": level})
 
 
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:
     """Seed Python, numpy and PyTorch; ``mode`` asks PyTorch, cuDNN and cuBLAS for deterministic kernels.
 
-    Raises UsageError for values that are not accepted. ``rm_dropout=True`` is not: a PyTorch network has its dropout
-    switched off by ``p = 0`` on its Dropout modules.
+    ``rm_dropout`` gives every dropout the probability 0, that of attention and of recurrent layers too, whenever its
+    module was made; a later call with ``rm_dropout=False`` gives dropout back. Raises UsageError for values that are
+    not accepted.
     """
-    if rm_dropout is not False:
-        raise UsageError(
-            f"seed_all: rm_dropout {rm_dropout!r} is not accepted for PyTorch, only False; "
-            "set p = 0 on the network's Dropout modules instead"
-        )
     seed_process(seed, mode)
     seed_pytorch(seed, mode)
+    set_dropout(not rm_dropout)

@@ -95,8 +95,8 @@ def _add_report(report: Any) -> None:
     report.add_argument("--html-no-stacks", action="store_true", help="no call sites and no paths in the page")
     report.add_argument(
         "--profile",
-        choices=("v110", "latest", "own"),
-        help="columns and rules of msprobe 1.1.0 (default with -i), of 26.x, or our own (default with -tp)",
+        choices=("v110", "latest", "own", "maca"),
+        help="columns and rules of msprobe 1.1.0 (default with -i), of 26.x, of MetaX, or our own (default with -tp)",
     )
     report.add_argument(
         "--thresholds", type=Path, metavar="YAML", help="tolerances and thresholds to judge by, where not the usual"

@@ -41,7 +41,41 @@ def add_export(commands: Any) -> None:
     add_pairing(parser.add_argument_group("pairing, with -gp"))
 
 
-def _export(options: argparse.Namespace) -> int:
+def add_graph_visualize(commands: Any) -> None:
+    """The name and the options of msprobe 26.x for ``export --to vis.db``."""
+    told = "msprobe 26.x's name of export --to vis.db"
+    parser = add_command(commands, "graph_visualize", _graph_visualize, told)
+    parser.add_argument("-tp", "--target_path", type=Path, metavar="PATH", required=True, help="the dump")
+    parser.add_argument("-gp", "--golden_path", type=Path, metavar="PATH", help="the dump to compare it with")
+    add_output(parser, "where the file goes (default ./output)")
+    parser.add_argument("-lm", "--layer_mapping", nargs="?", const=True, type=Path, metavar="YAML", help=_AS_EXPORT)
+    parser.add_argument("-fm", "--fuzzy_match", action="store_true", help=_AS_EXPORT)
+    parser.add_argument("-tensor_log", "--is_print_compare_log", action="store_true", help="changes nothing")
+    parser.add_argument("-progress_log", action="store_true", help="changes nothing")
+    parser.add_argument("-oc", "--overflow_check", action="store_true", help="refused: see msprobe overflow_check")
+    parser.add_argument("--file_type", choices=("db", "json"), default="db", help="json is refused")
+    for name in _PARALLEL:
+        parser.add_argument(name, metavar="N", help="refused: ranks are shown one by one")
+
+
+_AS_EXPORT = "as for export"
+_PARALLEL = ("--rank_size", "--tp", "--pp", "--vpp", "--order")
+
+
+def _graph_visualize(options: argparse.Namespace) -> int:
+    if options.overflow_check:
+        raise UsageError("graph_visualize: -oc is not supported: msprobe overflow_check names the first overflow")
+    if options.file_type == "json":
+        raise UsageError("graph_visualize: --file_type json is not supported: leave it out, the viewer reads vis.db")
+    given = [name for name in _PARALLEL if getattr(options, name.lstrip("-")) is not None]
+    if given:
+        raise UsageError(f"graph_visualize: {', '.join(given)}: ranks are not merged into one model; leave them out")
+    options.rank, options.step, options.to, options.thresholds = [], [], "vis.db", None
+    options.cell_mapping = options.api_mapping = options.data_mapping = None
+    return _export(options, "build" if options.golden_path is None else "compare")
+
+
+def _export(options: argparse.Namespace, head: str = "export") -> int:
     # Imported here: `msprobe -h` needs none of it.
     from msprobe_ms.comparison.export.export import export
     from msprobe_ms.comparison.export.files import Naming
@@ -53,13 +87,13 @@ def _export(options: argparse.Namespace) -> int:
         raise UsageError("export: mappings, -f and --thresholds are for comparing: name the other dump with -gp")
     settings = Settings(**mappings, fuzzy=options.fuzzy_match, thresholds=options.thresholds).options()
     folder = output_folder(options)
-    with claimed_timestamp(folder, "export_") as timestamp:
-        naming = Naming(folder, timestamp)
+    with claimed_timestamp(folder, f"{head}_") as timestamp:
+        naming = Naming(folder, timestamp, head)
         for file in export(
             options.target_path, options.golden_path, options.to, naming, settings,
             ranks=options.rank, steps=options.step,
         ):  # fmt: skip
-            print_lines([f"export: {file}"])
+            print_lines([f"{options.command}: {file}"])
     return DONE
 
 

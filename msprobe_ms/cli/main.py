@@ -14,12 +14,14 @@ from msprobe_ms.cli.compare import add_compare, add_merge_result
 from msprobe_ms.cli.compare_kernels import add_nan_analyze, add_overflow_check
 from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
 from msprobe_ms.cli.environment import add_config_check
-from msprobe_ms.cli.export import add_export
+from msprobe_ms.cli.export import add_export, add_graph_visualize
 from msprobe_ms.cli.gradients import add_grad_compare
 from msprobe_ms.cli.output import lasting_output
+from msprobe_ms.cli.parse import add_parse
 from msprobe_ms.cli.precision_compare import add_api_precision_compare
 from msprobe_ms.cli.prove import add_prove
 from msprobe_ms.cli.receiving import add_certificates
+from msprobe_ms.cli.refused import add_refused
 from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.single_api import add_op_generate, add_run_overflow_check
 from msprobe_ms.cli.view import add_view
@@ -72,12 +74,14 @@ def _parser() -> argparse.ArgumentParser:
     add_compare(commands)
     add_view(commands)
     add_export(commands)
+    add_graph_visualize(commands)
     add_merge_result(commands)
     add_compare_weights(commands)
     add_grad_compare(commands)
     add_config_check(commands)
     add_bisect(commands)
     add_convert(commands)
+    add_parse(commands)
     add_recover(commands)
     add_run(commands)
     add_index(commands)
@@ -89,4 +93,5 @@ def _parser() -> argparse.ArgumentParser:
     add_run_overflow_check(commands)
     add_op_generate(commands)
     add_prove(commands)
+    add_refused(commands)
     return parser

@@ -43,7 +43,9 @@ KERNEL_KEYS = {
 
 #: Keys that stand in the section of a task → the tasks whose section may hold them; others stand at the top of a file.
 SECTION_KEYS = {
-    **dict.fromkeys(("scope", "list", "skip", "tensor_list", "data_mode", "summary_mode", "sketch"), DUMP_TASKS),
+    **dict.fromkeys(
+        ("scope", "list", "skip", "places", "tensor_list", "data_mode", "summary_mode", "sketch"), DUMP_TASKS
+    ),
     "overflow_nums": ("overflow_check",),
     **dict.fromkeys(("grad_level", "param_list", "bounds"), (GRADIENT_TASK,)),
     **KERNEL_KEYS,

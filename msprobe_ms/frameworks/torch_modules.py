@@ -72,6 +72,12 @@ class TorchModules(Framework):
     def is_module(self, value: Any) -> bool:
         return isinstance(value, self._torch.nn.Module)
 
+    def layer_call(self) -> tuple[Any, str]:
+        return self._torch.nn.Module, "__call__"
+
+    def is_layer(self, module: Any) -> bool:
+        return type(module).__module__.startswith(f"{self._torch.nn.__name__}.") and not module._modules
+
     def named_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
         return iter(model.named_modules())
 

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,12 +20,14 @@ from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers, MethodOfCurrent, no_model, weakly
 from msprobe_ms.recording.graphs.run_steps import RunSteps
-from msprobe_ms.recording.hooks.apis import ApiHooks, ApiList, check_custom_api
+from msprobe_ms.recording.hooks.api_list import ApiList, check_custom_api
+from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.modes import Dumpers
 from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
 from msprobe_ms.recording.monitoring.monitor import Monitoring
+from msprobe_ms.recording.parts_of_a_step import PartsOfAStep
 from msprobe_ms.recording.process_rank import ProcessRank
-from msprobe_ms.recording.progress import speaks
+from msprobe_ms.recording.progress import say_last_step_ended, say_nothing_recorded, speaks
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.start_arguments import check_start
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 
-class BaseDebugger(Monitoring, Travelling, ABC):
+class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
     """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it.
 
     Only one records at a time: `start` ends the step of another, whatever its framework.
@@ -58,9 +60,11 @@ class BaseDebugger(Monitoring, Travelling, ABC):
         dump_path: str | Path | None = None,
         level: str | None = None,
         step: Sequence[int | str] | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
         **unknown: Any,
     ) -> None:
-        """Read the configuration; arguments that are given override the file.
+        """Read the configuration; arguments that are given override the file, ``settings`` any key of it.
 
         Raises ConfigError, which names the file, the key, the value and what is accepted; UsageError for an unknown
         argument.
@@ -70,15 +74,25 @@ class BaseDebugger(Monitoring, Travelling, ABC):
         with no_garbage_collection():  # what validates takes as long to import as all the rest
             from msprobe_ms.config import load_config
 
-        self._read_config = partial(load_config, config_path, task=task, dump_path=dump_path, level=level, step=step)
+        given: dict[str, Any] = {
+            "task": task,
+            "dump_path": dump_path,
+            "level": level,
+            "step": step,
+            "settings": settings,
+        }
+        self._read_config = partial(load_config, config_path, **given)
         self._changes = FileChanges(Path(config_path) if isinstance(config_path, (str, os.PathLike)) else None)
         self.config: Config = self._read_config()
         self._framework = self._load_framework()
         self._apis: ApiHooks | None = None
         if self.config.level in API_LEVELS:
-            self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
+            apis = ApiList(self._framework, self.config.api_list)
+            self._apis = ApiHooks(self._framework, apis, layers=self.config.layers)
         #: Gives the network given to `start` last, while its user holds it.
         self.model: Callable[[], Any] = no_model
+        #: What `start` records where it is given no network.
+        self._usual_model: Callable[[], Any] = no_model
         self.quotas = Quotas.of(self.config)
         self._dumpers = Dumpers(self.config, self._framework, self._apis, self.quotas)
         self._say_once = LogOnce()
@@ -142,6 +156,7 @@ class BaseDebugger(Monitoring, Travelling, ABC):
     def _start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None, caller: FrameType) -> None:
         self._end_interrupted_step()
         self._reread_config()
+        model = self._usual_model() if model is None else model
         check_start(self._framework, self.config.level, model, token_range, rank_id)
         self._follow_mode()
         self._started = True
@@ -267,9 +282,6 @@ class BaseDebugger(Monitoring, Travelling, ABC):
         if not self._started and self.config.level != "debug":
             self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
 
-    #: The older name of `stop`.
-    forward_backward_dump_end = stop
-
     @MethodOfCurrent
     def register_custom_api(self, module: Any, api: str, api_prefix: str | None = None) -> None:
         """Record calls of ``module.api`` too, at L1 and mix, as ``{api_prefix}.{api}.{n}``.
@@ -302,10 +314,12 @@ class BaseDebugger(Monitoring, Travelling, ABC):
         self._step -= self._runs.take_back(self._step - 1)
 
     def _end_step(self) -> None:
-        step = self._step
+        step, refused = self._step, self._refused
         self._refused = False
         self._finish(steps=1)
         self._dumpers.step_ended(step)
+        if self._reached and not refused and step == max(self.config.step, default=None) and self.speaks:
+            say_last_step_ended(self.config)
 
     def _end_interrupted_step(self) -> None:
         """Do what an interrupted call of `step` did not come to."""
@@ -392,14 +406,8 @@ class BaseDebugger(Monitoring, Travelling, ABC):
             return
         if self._gradients is not None:
             return self._gradients.end()
-        if self._reached or not self.speaks or (self._reached is None and not self._steps):
-            return
-        if self._reached is None:
-            needed = "save" if self.config.level == "debug" else "start"
-            logger.warning("nothing was recorded: %s was not called in any of %d steps", needed, self._steps)
-        else:
-            selected = ", ".join(map(str, sorted(self.config.step)[:10]))
-            logger.warning("nothing was recorded: no step that is selected (%s) was reached", selected)
+        if not self._reached and self.speaks:
+            say_nothing_recorded(self.config, self._steps, step_was_reached=self._reached is not False)
 
     def _finish(self, steps: int = 0) -> None:
         """End the step that is open, again where that was interrupted, and count ``steps``."""

@@ -22,6 +22,7 @@ from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.hooks.compiled import CompilerCalls, JitHooks
 from msprobe_ms.recording.hooks.losses import LossHooks
 from msprobe_ms.recording.hooks.modules import ModuleHooks, TokenWindow
+from msprobe_ms.recording.hooks.named_modules import NamedModules
 from msprobe_ms.recording.hooks.operators import KernelHooks
 from msprobe_ms.recording.hooks.optimizers import OptimizerHooks
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
@@ -90,6 +91,9 @@ class DynamicStep(Step):
         self._jit_kernels = jit_kernels
         self._saves = SavePoints(config, framework, dump)
         self._apis = apis
+        #: Whether calls of APIs are recorded while hooks are in place.
+        self._apis_wanted = True
+        self._named_modules = NamedModules(framework, self._recorder)
         self._model: Any = None
         self._modules: ModuleHooks | None = None
         self._jit: JitHooks | None = None
@@ -110,7 +114,7 @@ class DynamicStep(Step):
             self.stop()
         try:
             self._framework.prepare()
-            self._model = model
+            self._model, self._apis_wanted = model, True
             if self._config.level in MODULE_LEVELS or (self._kernels is not None and model is not None):
                 self._drop_lasting_hooks()
                 self._modules = ModuleHooks(self._framework, self._recorder, model, self._errors)
@@ -137,7 +141,7 @@ class DynamicStep(Step):
                 self._window = TokenWindow(
                     self._framework, root, token_range, self._model_calls, self._open, self._remove_hooks, recorded
                 )
-            hooks = (self._window, self._modules, self._apis, self._jit, self._losses)
+            hooks = (self._window, self._modules, self._named_modules, self._apis, self._jit, self._losses)
             there = [each for each in hooks if each is not None]
             self._compiler_calls = CompilerCalls(self._framework, self._recorder, there)
             self._compiler_calls.install()
@@ -157,8 +161,7 @@ class DynamicStep(Step):
             self._recorder.resume()
             if self._modules is not None:
                 self._modules.install(parameters=self._kernels is None)
-            if self._apis is not None:
-                self._apis.install(self._recorder, self._model)
+            self._install_apis()
             if self._jit is not None:
                 self._jit.install()
             if self._losses is not None:
@@ -180,6 +183,26 @@ class DynamicStep(Step):
             self._remove_hooks()
             raise
 
+    def _install_apis(self) -> None:
+        if self._apis is not None and self._apis_wanted:
+            self._apis.install(self._recorder, self._model)
+
+    def stop_apis(self) -> None:
+        self._apis_wanted = False
+        if self._apis is not None and self._recording:
+            self._apis.remove()
+
+    def record_module(self, module: Any, name: str) -> None:
+        if self._recording:
+            self.stop_apis()
+            self._named_modules.add(module, name)
+
+    def leave_modules(self) -> None:
+        self._named_modules.remove_forward()
+        self._apis_wanted = True
+        if self._recording:
+            self._install_apis()
+
     def _remove_hooks(self) -> None:
         """Take them away again."""
         if self._recording:
@@ -194,6 +217,7 @@ class DynamicStep(Step):
         if self._jit_kernels is not None:
             actions.append(self._jit_kernels.pause)
         actions += [each.remove for each in (self._kernels, self._losses, self._jit, self._apis) if each is not None]
+        actions.append(self._named_modules.remove_forward)
         if self._modules is not None:
             actions.append(self._modules.remove_forward)
         # Before its backward ran, a step still waits for parameter gradients; `step` ends that.
@@ -306,6 +330,7 @@ class DynamicStep(Step):
 
     def _drop_lasting_hooks(self) -> None:
         """Those on parameters and other tensors of the script that outlive a gradient graph."""
+        self._named_modules.remove_parameters()
         if self._modules is not None:
             self._modules.remove_parameters()
         self._framework.leave_leaves()

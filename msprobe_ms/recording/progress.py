@@ -31,6 +31,22 @@ def speaks(config: Config, rank: int | None) -> bool:
     return (rank or 0) == min(config.rank, default=0)
 
 
+def say_last_step_ended(config: Config) -> None:
+    """Say that all steps that are selected are over, in the words that users of msprobe wait for."""
+    logger.info("msprobe ends successfully: step %d was the last that is selected, training goes on unrecorded; %s",
+                max(config.step), config.dump_path)  # fmt: skip
+
+
+def say_nothing_recorded(config: Config, steps: int, *, step_was_reached: bool) -> None:
+    """Say at the end of a training why it left no dump: after ``steps`` steps, of which one may have been selected."""
+    if not step_was_reached:
+        selected = ", ".join(map(str, sorted(config.step)[:10]))
+        logger.warning("nothing was recorded: no step that is selected (%s) was reached", selected)
+    elif steps:
+        needed = "save" if config.level == "debug" else "start"
+        logger.warning("nothing was recorded: %s was not called in any of %d steps", needed, steps)
+
+
 class Status:
     """One process's voice: rank 0 (or the first that is recorded) speaks, the others only at debug level.
 

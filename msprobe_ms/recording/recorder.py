@@ -13,6 +13,7 @@ unchanged.
 
 from __future__ import annotations
 
+import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -94,8 +95,13 @@ class Recorder(StepRecorder):
     def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
         super().__init__(config, framework, dump)
         self._sites = CallSites(
-            framework.machinery, framework.plumbing, framework.tracers, keep_frames=config.extra_info
+            framework.machinery,
+            framework.plumbing,
+            framework.tracers,
+            keep_frames=config.extra_info and config.call_sites,
         )
+        #: How many calls there were, where that is what numbers them.
+        self._calls_made = itertools.count(1) if config.numbers == "by_position" else None
         self._recomputation = Recomputation(framework.recomputing)
         self._thread = OpenCalls()
         shared = self._sink, self._values, self._filter, self._guarded, self._is_open, self._count
@@ -140,7 +146,12 @@ class Recorder(StepRecorder):
     # -- forward ---------------------------------------------------------------------------------------------------
 
     def run(
-        self, subject: Subject, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        subject: Subject,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        parameters: Parameters = tuple,
     ) -> Any:
         """Call ``function`` and record it as ``subject``, unless it is no call of its own; its result or exception."""
         call = None
@@ -157,7 +168,7 @@ class Recorder(StepRecorder):
             self.abandon(call)
             raise
         try:
-            return self.after(call, tuple(args), dict(kwargs), output)
+            return self.after(call, tuple(args), dict(kwargs), output, parameters)
         except Exception as error:
             self._failed(error, call.forward)
             return output
@@ -186,7 +197,10 @@ class Recorder(StepRecorder):
         while calls and calls[-1].depth >= depth:
             self._close(calls[-1], calls)
         parent = next((call for call in reversed(calls) if call.subject.is_module), None)
-        call = Call(subject, self._count(subject.base), parent, depth)
+        index = self._count(subject.base)
+        if self._calls_made is not None:
+            index = next(self._calls_made)
+        call = Call(subject, index, parent, depth)
         if self._framework.in_backward():
             call.recomputed = self._recomputation.runs(sys._getframe(2))
         else:
@@ -369,7 +383,7 @@ class Recorder(StepRecorder):
             if scratch:
                 shown = [None if place in scratch else value for place, value in enumerate(shown)]
             fields.append(("output", self._values.build_all(shown, call.forward, "output", save)))
-        if call.subject.is_module and self._filter.keeps(FORWARD, "parameters") and (own := dict(parameters())):
+        if self._filter.keeps(FORWARD, "parameters") and (own := dict(parameters())):
             fields.append(("parameters", self._values.build(own, call.forward, "parameters", (), save)))
         if call.recomputed:
             fields.append((RECOMPUTE, True))
@@ -377,7 +391,8 @@ class Recorder(StepRecorder):
             fields.append(
                 (ATTRIBUTES, self._values.build(call.subject.attributes, call.forward, ATTRIBUTES, (), False))
             )
-        self._sink.entry(EntryPart(call.forward, fields, call.parent_entry(FORWARD), call.site))
+        if fields or not self._filter.parameters_alone:
+            self._sink.entry(EntryPart(call.forward, fields, call.parent_entry(FORWARD), call.site))
         call.inputs = []
 
     def _attributes(self, call: Call) -> Value:

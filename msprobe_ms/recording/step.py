@@ -61,6 +61,18 @@ class Step(ABC):
         """Record a value that the script hands over (level debug)."""
         return None
 
+    def stop_apis(self) -> None:
+        """Record no APIs until `start` (level L1)."""
+        return None
+
+    def record_module(self, module: Any, name: str) -> None:
+        """Record the calls of ``module``, and no APIs, until `leave_modules` (level L1)."""
+        return None
+
+    def leave_modules(self) -> None:
+        """Record APIs again, and the modules of `record_module` no more."""
+        return None
+
     def optimizer_ran(self, optimizer: Any) -> None:
         """The call of an optimizer is over, which ends the step."""
         return None

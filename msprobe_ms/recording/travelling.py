@@ -33,7 +33,7 @@ class IdleDebugger:
         """Record nothing."""
 
     start = stop = step = save = forward_backward_dump_end = set_init_step = _nothing
-    register_custom_api = restore_custom_api = _nothing
+    register_custom_api = restore_custom_api = module_dump = module_dump_end = monitor = _nothing
 
 
 def debugger_here(kind: _Current) -> Any:

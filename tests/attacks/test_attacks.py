@@ -20,7 +20,7 @@ import numpy as np
 import openpyxl
 import pytest
 
-from msprobe_ms.recording.hooks.apis import _read_list
+from msprobe_ms.recording.hooks.api_list import _read_list
 from msprobe_ms.support.errors import ConfigError
 from tests.attacks import sound
 from tests.attacks.attacks import FORMS, PLACES, YAML, made

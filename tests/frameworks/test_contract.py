@@ -259,8 +259,5 @@ def test_seeds_repeat_what_is_drawn(run: Run) -> None:
     assert first == second
 
 
-def test_dropout_is_off_on_request_or_the_request_is_refused(run: Run) -> None:
-    if run.framework == "pytorch":
-        assert run.said["dropout"].startswith("seed_all: rm_dropout True is not accepted for PyTorch, only False")
-    else:
-        np.testing.assert_array_equal(np.float32(run.said["dropout"]), run.steps["batch"])
+def test_dropout_is_off_on_request(run: Run) -> None:
+    np.testing.assert_array_equal(np.float32(run.said["dropout"]), run.steps["batch"])

@@ -67,6 +67,7 @@ def test_import_of_msprobe_is_light_and_silent(installed: Environment) -> None:
             },
         ),
         ("msprobe_ms.pytorch", {"msprobe.pytorch": ("PrecisionDebugger", "seed_all")}),
+        ("msprobe_ms.compat.compare", {"msprobe.pytorch": ("compare", "compare_distributed")}),
     ],
 )
 def test_scripts_for_msprobe_get_the_very_objects(

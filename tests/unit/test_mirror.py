@@ -33,11 +33,12 @@ comparison/page: calls choice content figures rows verdict
 comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
 comparison/pairing: entries fused_tensors matches modules
 comparison/reporting: advisor csv_table
-comparison/reporting/profiles: base latest v110 wording
+comparison/reporting/profiles: base latest maca v110 wording
+compat: maca neighbour
+compat/modules: maca_tools
 compat/msprobe/mindspore/common: utils
-compat: neighbour
 config: model reload values vocabulary
-.: convert mindspore pytorch
+.: convert maca mindspore pytorch tensor_file_report
 dump: columns model
 dump/kernels: entries index kernel_files launches reduce
 dump/reading: items
@@ -48,17 +49,19 @@ frameworks: api_calls base compiled_call framework_runner gradient_graph graph_o
 frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework jit kernels
     modes optimizers tensor_dump tensor_dump_files tensor_dump_names training
 frameworks/mindspore/graphs: callbacks compilation runs source
-frameworks/pytorch: api_runner autograd device_statistics framework modes training
+frameworks/pytorch: api_runner autograd device_statistics dropout framework modes training
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
-recording: debugger dynamic_step kernel_recorder modes recorder saved_values sent_steps step updates
-recording/entry_points: auto context_manager script
+recording: debugger dynamic_step kernel_recorder modes parts_of_a_step recorder saved_values sent_steps step updates
+recording/entry_points: auto context_manager every_python script when_imported
+recording/entry_points/startup: sitecustomize
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
-recording/hooks: apis communication compiled early_imports losses modules operators optimizers
+recording/hooks: api_list apis communication compiled early_imports layers losses modules named_modules operators
+    optimizers
 recording/monitoring: gradient_probe monitor
 recording/output: deferred_statistics overflow step_dump tensor_writer values
-recording/selection: filters unused_settings
+recording/selection: filters places unused_settings
 remote: beside certificates folder_layout items links receiver sender sending streams tls
 support: errors files log workers
 tokens: measure report sources

@@ -11,7 +11,8 @@ class Naming(NamedTuple):
 
     folder: Path
     timestamp: str
+    head: str = "export"
 
     def path(self, suffix: str, ending: str) -> Path:
-        """Return ``export{suffix}_{time}{ending}`` in the folder."""
-        return self.folder / f"export{suffix}_{self.timestamp}{ending}"
+        """Return ``{head}{suffix}_{time}{ending}`` in the folder."""
+        return self.folder / f"{self.head}{suffix}_{self.timestamp}{ending}"

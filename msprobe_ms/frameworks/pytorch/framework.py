@@ -273,6 +273,16 @@ class PyTorch(TorchModules):
     def group(self, group: Any) -> Any:
         return torch.distributed.group.WORLD if group is None else group
 
+    def group_ranks(self, group: Any) -> Sequence[int] | None:
+        """Return the ranks of a process group's members in the whole job, of all where it is None.
+
+        None where there are no groups yet.
+        """
+        distributed = torch.distributed
+        if not (distributed.is_available() and distributed.is_initialized()):
+            return None
+        return list(distributed.get_process_group_ranks(self.group(group)))
+
     def in_backward(self) -> bool:
         return torch._C._current_graph_task_id() != -1
 

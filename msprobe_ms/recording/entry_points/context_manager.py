@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from msprobe_ms.config.vocabulary import GRADIENT_TASK
 from msprobe_ms.dump.model import Dump, Entry, Item, Tensors
 from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.dump.reading.locate import dump_file
@@ -173,3 +174,20 @@ class Recording(Mapping[str, RecordedCall]):
         if len(names) > _MOST_SHOWN:
             lines.append(f"  … and {len(names) - _MOST_SHOWN} more")
         return "\n".join(lines)
+
+
+#: Keys of a configuration that choose among steps, or change while a job runs: a recording is one step.
+_OF_MANY_STEPS = ("step", "dump_enable")
+
+
+def open_recording(debugger: type[BaseDebugger], model: Any, settings: Mapping[str, Any]) -> Recording:
+    """Return the recording of ``model`` that ``settings``, keys of a configuration, ask for.
+
+    Raises ConfigError or UsageError for what cannot work.
+    """
+    for key in _OF_MANY_STEPS:
+        if key in settings:
+            raise UsageError(f"record: {key} is not accepted: a recording holds one step; use a PrecisionDebugger")
+    if settings["task"] == GRADIENT_TASK:
+        raise UsageError(f"record: task {GRADIENT_TASK} writes no dump; use a PrecisionDebugger and its monitor")
+    return Recording(debugger(settings=settings), model)

@@ -6,8 +6,9 @@ tensors and gradients when they are there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,8 +38,8 @@ def tapped_by(data_mode: Collection[str], task: str) -> Tapped:
     values, modes = task != "structure", set(data_mode)
     return Tapped(
         values=values and not modes <= {BACKWARD},
-        parameters=values and bool(modes & {"all", FORWARD, "input"}),
-        gradients=not modes <= {FORWARD},
+        parameters=values and bool(modes & {"all", FORWARD, "input", "parameters"}),
+        gradients=not modes <= {FORWARD, "parameters"},
     )
 
 
@@ -53,10 +54,17 @@ class _Flight:
         #: Leaves by field and path, of the forward and of the backward entry.
         self.values: dict[tuple[str, Path], Value] = {}
         self.gradients: dict[tuple[str, Path], Value] = {}
-        #: Gradients that came before the call ended: graphs need not wait for that.
-        self.early: list[tuple[Place, np.ndarray | TensorStatistics]] = []
         #: By field of the backward entry: its structure, and where in it the gradient of a place stands.
         self.plans: dict[str, tuple[list[Plan], dict[tuple[str, Path], Path]]] = {}
+
+
+class _Early(NamedTuple):
+    """A gradient that came before what it waits for: graphs run what they can as soon as they can."""
+
+    #: The call whose end it waits for; None for a parameter's.
+    flight: _Flight | None
+    take: Callable[[np.ndarray | TensorStatistics], None]
+    value: np.ndarray | TensorStatistics
 
 
 class GraphRecorder(StepRecorder):
@@ -70,8 +78,14 @@ class GraphRecorder(StepRecorder):
         self._open: list[int] = []
         #: By module and parameter: how many calls there were when its gradient was told last, and its index.
         self._sums: dict[tuple[str, str], tuple[int, int]] = {}
+        #: In the order in which they came. With ``scope`` they wait until no call is open: whether the range has begun
+        #: or ended is told by the order of the program, in which forward comes first.
+        self._early: list[_Early] = []
+        self._in_order = config.scope is not None
         #: Backward entries that came while calls were open: in a dump, as in a dynamic graph, forward comes first.
         self._waiting: list[tuple[str, list[tuple[str, Value]], str | None]] = []
+        #: Calls whose backward pass runs, each inside the one before.
+        self._backwards: list[Call] = []
         #: Whether gradients have come.
         self.saw_backward = False
 
@@ -93,6 +107,7 @@ class GraphRecorder(StepRecorder):
         """No graph runs any more; what one that failed left open is over."""
         with self._lock:
             self._open.clear()
+            self._take_early()
             self._settle()
 
     def _backward(self, entry: str, fields: list[tuple[str, Value]], parent: str | None = None) -> None:
@@ -130,24 +145,41 @@ class GraphRecorder(StepRecorder):
             flight = self._flights.get(call)
             if flight is None or not self._takes:
                 return
-            if place.is_gradient and flight.ended:
-                self._gradient(flight, place, value)
-            elif place.is_gradient:
-                self._hold(flight, place, value)
+            if place.is_gradient:
+                self._take_or_hold(flight, partial(self._gradient, flight, place), value, flight.call.backward)
             elif flight.call.keep_forward and self._filter.keeps(FORWARD, _forward_field(place.field)):
                 entry = flight.call.forward
                 leaf = self._leaf(value, place.dtype, entry, place.field, _numbered(place.field, place.path))
                 flight.values[place.field, place.path] = leaf
 
-    def _hold(self, flight: _Flight, place: Place, value: np.ndarray | TensorStatistics) -> None:
-        """Keep a gradient until its call has ended, if there is room for a copy of it."""
+    def _take_or_hold(
+        self,
+        flight: _Flight | None,
+        take: Callable[[np.ndarray | TensorStatistics], None],
+        value: np.ndarray | TensorStatistics,
+        entry: str,
+    ) -> None:
+        """Have a gradient taken now, or keep a copy until it may be, if there is room for one."""
+        if self._is_due(flight):
+            return take(value)
         if isinstance(value, np.ndarray):
             if not self._budget.take_when_free(value.nbytes):
                 problem = OutOfMemory(f"{self._budget} was in use when the gradient came before its call had ended")
-                return self.errors.report(problem, flight.call.backward)
+                return self.errors.report(problem, entry)
             value = value.copy()
-        flight.early.append((place, value))
+        self._early.append(_Early(flight, take, value))
         return None
+
+    def _is_due(self, flight: _Flight | None) -> bool:
+        return (flight is None or flight.ended) and not (self._in_order and self._open)
+
+    def _take_early(self) -> None:
+        due = [each for each in self._early if self._is_due(each.flight)]
+        self._early = [each for each in self._early if not self._is_due(each.flight)]
+        for early in due:
+            if isinstance(early.value, np.ndarray):
+                self._budget.give(early.value.nbytes)
+            early.take(early.value)
 
     def _leaf(self, value: np.ndarray | TensorStatistics, dtype: str, entry: str, category: str, path: Path) -> Value:
         save = self._filter.saves(entry)
@@ -170,11 +202,7 @@ class GraphRecorder(StepRecorder):
             self._filter.ends(flight.call.forward)
             if flight.call.keep_forward:
                 self._record_forward(flight)
-            for place, value in flight.early:
-                if isinstance(value, np.ndarray):
-                    self._budget.give(value.nbytes)
-                self._gradient(flight, place, value)
-            flight.early.clear()
+            self._take_early()
             if not self._open:
                 self._settle()
 
@@ -214,7 +242,7 @@ class GraphRecorder(StepRecorder):
         call, self.saw_backward = flight.call, True
         first, call.backward_begun = not call.backward_begun, True
         if first:
-            self._filter.backward_begins(call)
+            self._backward_begins(call)
         if not call.keep_backward:
             return
         field = "output" if place.field in _INPUTS else "input"
@@ -226,6 +254,17 @@ class GraphRecorder(StepRecorder):
         fields = [(each, self._gradient_values(flight, each)) for each in changed if self._filter.keeps(BACKWARD, each)]
         self._backward(call.backward, fields, call.parent_entry(BACKWARD))
 
+    def _backward_begins(self, call: Call) -> None:
+        """Graphs tell no end of a call's backward pass: it is over where that of a call outside it begins."""
+        outside, above = [], call.parent
+        while above is not None:
+            outside.append(above)
+            above = above.parent
+        while self._backwards and self._backwards[-1] not in outside:
+            self._filter.ends(self._backwards.pop().backward)
+        self._backwards.append(call)
+        self._filter.backward_begins(call)
+
     def _gradient_values(self, flight: _Flight, field: str) -> Value:
         return fill(flight.plans[field][0], lambda _, path: flight.gradients.get((field, path)))
 
@@ -235,15 +274,18 @@ class GraphRecorder(StepRecorder):
             if not self._takes:
                 return
             self.saw_backward = True
-            base = self._subjects[module].base
-            calls, index = self._sums.get((base, name), (-1, 0))
-            if calls != len(self._flights):
-                index = self._count(f"{base}.{PARAMETERS_GRAD}.{name}")
-            self._sums[base, name] = len(self._flights), index
-            entry = f"{base}.{PARAMETERS_GRAD}.{index}"
-            if self._filter.parameter(entry, base):
-                leaf = self._leaf(gradient, dtype, entry, "", (name,))
-                self._backward(entry, [(name, [leaf])])
+            take = partial(self._parameter_gradient, self._subjects[module].base, name, dtype)
+            self._take_or_hold(None, take, gradient, f"{self._subjects[module].base}.{PARAMETERS_GRAD}")
+
+    def _parameter_gradient(self, base: str, name: str, dtype: str, gradient: np.ndarray | TensorStatistics) -> None:
+        calls, index = self._sums.get((base, name), (-1, 0))
+        if calls != len(self._flights):
+            index = self._count(f"{base}.{PARAMETERS_GRAD}.{name}")
+        self._sums[base, name] = len(self._flights), index
+        entry = f"{base}.{PARAMETERS_GRAD}.{index}"
+        if self._filter.parameter(entry, base):
+            leaf = self._leaf(gradient, dtype, entry, "", (name,))
+            self._backward(entry, [(name, [leaf])])
 
 
 def _forward_field(field: str) -> str:

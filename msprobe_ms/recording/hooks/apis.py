@@ -3,124 +3,21 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.recording.calls import Subject
+from msprobe_ms.recording.hooks.api_list import ApiList
 from msprobe_ms.recording.hooks.communication import Communication
 from msprobe_ms.recording.hooks.early_imports import EarlyBindings
+from msprobe_ms.recording.hooks.layers import layer_patch
 from msprobe_ms.recording.hooks.operators import PrimitiveHooks
 from msprobe_ms.recording.recorder import Recorder
-from msprobe_ms.support.errors import ConfigError, UsageError
 from msprobe_ms.support.patching import Patch, do_all
-from msprobe_ms.support.text import show
-from msprobe_ms.support.yaml_files import UnreadableError, read_texts
-
-#: Set on classes whose attributes can be replaced: made by Python code (``Py_TPFLAGS_HEAPTYPE``).
-_CHANGEABLE = 1 << 9
-
-#: Largest API list read; a longer file is not an API list.
-_LONGEST_LIST = 1 << 17
-
-
-class ApiList:
-    """Which callables to wrap: ``{namespace path: [names]}`` from the package's list and the user's.
-
-    A namespace the package does not know (``mypackage.kernels``) is imported; its entries start with the last part of
-    its path.
-    """
-
-    def __init__(self, framework: Framework, extra: Path | None = None) -> None:
-        """Read the lists. Raises ConfigError naming the file, the key and what is accepted."""
-        self._namespaces = {space.path: space for space in framework.namespaces()}
-        self.apis: dict[Namespace, list[str]] = {}
-        for own in framework.api_lists:
-            for path, names in _package_list(own).items():
-                if path in self._namespaces:  # a namespace this version of the framework lacks is left out
-                    self._add(self._namespaces[path], names)
-        for path, names in ({} if extra is None else _read_list(extra)).items():
-            space = self._namespaces.get(path) or _import_namespace(path, extra)
-            self._add(space, [_existing(space, name, extra) for name in names])
-
-    def _add(self, space: Namespace, names: Sequence[str]) -> None:
-        known = self.apis.setdefault(space, [])
-        known += [name for name in names if name not in known]
-
-
-@cache
-def _package_list(path: Path) -> Mapping[str, Sequence[str]]:
-    """A list of the package's own, which stays the same while the process runs."""
-    return _read_list(path)
-
-
-def _read_list(path: Path) -> dict[str, list[str]]:
-    form = "a mapping of a module or class to a list of names, such as\n  mindspore.ops:\n    - relu"
-    try:
-        content = read_texts(path, _LONGEST_LIST) or {}
-    except UnreadableError as error:
-        raise ConfigError(f"{path}: api_list: {error}; expected {form}") from None
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path}: api_list holds a {type(content).__name__}; expected {form}")
-    for key, names in content.items():
-        if not isinstance(key, str) or not isinstance(names, list) or not all(isinstance(n, str) for n in names):
-            raise ConfigError(f"{path}: {key}: {show(names)} is not accepted; expected {form}")
-    return content
-
-
-def _import_namespace(path: str, source: Path | None) -> Namespace:
-    holder = _imported(path, source)
-    if isinstance(holder, ModuleType) or (isinstance(holder, type) and holder.__flags__ & _CHANGEABLE):
-        return Namespace(path, path.rpartition(".")[2], holder)
-    kind = "built-in class" if isinstance(holder, type) else type(holder).__name__
-    raise ConfigError(f"{source}: {path}: a {kind} cannot be recorded; give a module or a class written in Python")
-
-
-def _imported(path: str, source: Path | None) -> Any:
-    parts = path.split(".")
-    for length in range(len(parts), 0, -1):
-        module = ".".join(parts[:length])
-        try:
-            return functools.reduce(getattr, parts[length:], importlib.import_module(module))
-        except ModuleNotFoundError as error:
-            if f"{module}.".startswith(f"{error.name}."):
-                continue
-            raise _import_error(path, source, error) from error
-        except AttributeError:
-            break
-        except Exception as error:  # a module of the user's own may fail in any way
-            raise _import_error(path, source, error) from error
-    raise ConfigError(
-        f"{source}: {path}: no such module or class can be imported; give a dotted name like mindspore.ops"
-    )
-
-
-def _import_error(path: str, source: Path | None, error: Exception) -> ConfigError:
-    return ConfigError(f"{source}: {path}: importing it failed: {type(error).__name__}: {error}")
-
-
-def check_custom_api(where: str, module: Any, api: Any, prefix: Any) -> None:
-    """Raises UsageError for what cannot be wrapped."""
-    if not (isinstance(module, ModuleType) or (isinstance(module, type) and module.__flags__ & _CHANGEABLE)):
-        kind = type(module).__name__
-        raise UsageError(f"{where}: module is a {kind}; give a module or a class written in Python")
-    if not isinstance(api, str) or not callable(getattr(module, api, None)):
-        raise UsageError(f"{where}: {api!r} is not something that can be called in {module.__name__}; give its name")
-    if prefix is not None and (not isinstance(prefix, str) or not prefix):
-        raise UsageError(f'{where}: api_prefix {prefix!r} is not accepted; give a text, such as "Custom"')
-
-
-def _existing(space: Namespace, name: str, source: Path | None) -> str:
-    if callable(getattr(space.holder, name, None)):
-        return name
-    raise ConfigError(f"{source}: {space.path}: {name!r} is not something that can be called there")
-
 
 #: Names of APIs that change their arguments, and of functions of ``mindspore.ops`` that update a Parameter given first.
 _IN_PLACE = re.compile(r"__i(?!n)\w+__|__(set|del)item__|(?!__)\w*[^_]_|inplace_\w+|assign\w*|set_\w+|copy_")
@@ -140,10 +37,12 @@ def writes_in_place(prefix: str, name: str) -> bool:
 class ApiHooks:
     """The wrappers of one debugger, made once. ``install`` and ``remove`` may be repeated."""
 
-    def __init__(self, framework: Framework, apis: ApiList) -> None:
+    def __init__(self, framework: Framework, apis: ApiList, *, layers: bool = False) -> None:
         self._framework = framework
         self._recorder: Recorder | None = None
         self._patches = [*self._make_patches(apis), *(Patch(*each) for each in framework.beside_wrappers())]
+        if layers:
+            self._patches.append(layer_patch(framework, lambda: self._recorder))
         self._primitives = PrimitiveHooks(framework)
         self._early = EarlyBindings()
         self._copies = framework.clean_copies()

@@ -140,7 +140,7 @@ def test_an_api_that_raises_is_not_recorded_and_hides_nothing(ms: Any, dump_path
 def test_every_listed_api_exists_in_this_version_or_another() -> None:
     """The package's list is readable, and names mostly what this MindSpore has."""
     from msprobe_ms.frameworks.mindspore.framework import MindSpore
-    from msprobe_ms.recording.hooks.apis import ApiList
+    from msprobe_ms.recording.hooks.api_list import ApiList
 
     apis = ApiList(MindSpore()).apis
     counts = {space.path: len(names) for space, names in apis.items()}
@@ -180,6 +180,25 @@ def test_an_api_list_of_the_users(ms: Any, dump_path: Path, own_module: Any) -> 
     )
     assert found == ["own_kernels.twice.0.forward", "Kernels.thrice.0.forward", "Functional.relu.0.forward"]
     assert (vars(own_module.Kernels)["thrice"], own_module.twice) == before
+
+
+def test_an_api_list_with_the_heads_of_support_wrap_ops(
+    ms: Any, dump_path: Path, own_module: Any, warnings: list[str]
+) -> None:
+    path = dump_path.with_name("support_wrap_ops.yaml")
+    path.write_text(
+        "ops:\n  - erfinv\n  - of_another_version\ntensor:\n  - erfinv\nmint.ops:\n  - add\n"
+        "mint.nn.functional:\n  - relu\ncommunication.comm_func:\n  - all_reduce\naten:\n  - add\n"
+        "own_kernels:\n  - twice\n"
+    )
+    x = ms.Tensor(0.5)
+    calls = [lambda: ops.erfinv(x), lambda: x.erfinv(), lambda: mint.nn.functional.relu(x), lambda: own_module.twice(x)]
+    found = entries(dump_path, lambda: [call() for call in calls], api_list=str(path))
+    assert found == [
+        "Functional.erfinv.0.forward", "Tensor.erfinv.0.forward", "MintFunctional.relu.0.forward",
+        "own_kernels.twice.0.forward",
+    ]  # fmt: skip
+    assert f"{path}: not recorded, not in this framework: ops.of_another_version, aten" in warnings
 
 
 @pytest.mark.parametrize(

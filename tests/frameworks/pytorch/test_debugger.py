@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -254,14 +255,29 @@ def test_backward_after_stop_and_before_step_is_recorded(dump_path: Path, end: s
 
 def test_an_unknown_argument_is_named_with_what_is_accepted(dump_path: Path) -> None:
     with pytest.raises(UsageError) as refused:
-        PrecisionDebugger(dump_pth=dump_path, model=net(), rank=[0])
+        PrecisionDebugger(dump_pth=dump_path, rank=[0])
     assert str(refused.value) == (
         'PrecisionDebugger: dump_pth: unknown argument (did you mean "dump_path"?); '
         "every other key goes into the file that config_path names\n"
-        "PrecisionDebugger: model: unknown argument; the network goes to start(model)\n"
         "PrecisionDebugger: rank: unknown argument; every other key goes into the file that config_path names\n"
         "accepted are config_path, task, dump_path, level, step"
     )
+
+
+def test_the_network_may_be_given_to_the_debugger(dump_path: Path) -> None:
+    model, other = net(), torch.nn.Sequential(torch.nn.Tanh())
+    debugger = PrecisionDebugger(write_config(dump_path), model=model)
+    debugger.start()
+    model(torch.ones(1, 2))
+    debugger.stop()
+    debugger.start(other)
+    other(torch.ones(1, 2))
+    debugger.stop()
+    debugger.step()
+    names = ["Module.0.Linear.forward.0", "Module.1.ReLU.forward.0", "Module.0.Tanh.forward.0"]
+    assert [name for name in read_step(dump_path).data if name.startswith("Module")] == names
+    with pytest.raises(UsageError, match=r"^PrecisionDebugger: model\[1\] is a str; give a torch.nn.Module or a list"):
+        PrecisionDebugger(write_config(dump_path), model=[model, "net"])
 
 
 def test_forgetting_step_is_told_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -431,6 +447,17 @@ def test_a_run_without_a_dump_says_so_at_its_end(
     assert not any("nothing was recorded" in message for message in caplog.messages)
     debugger.retire()
     assert caplog.messages[-1] == f"nothing was recorded: {said}"
+
+
+def test_the_end_of_the_last_selected_step_is_said_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    debugger, model = PrecisionDebugger(write_config(dump_path, step=[0, 2])), net()
+    successes = []
+    for _ in range(5):
+        one_step(debugger, model)
+        successes.append([each for each in caplog.messages if "msprobe ends successfully" in each])
+    said = "msprobe ends successfully: step 2 was the last that is selected, training goes on unrecorded"
+    assert successes == [[], [], *[[f"{said}; {dump_path}"]] * 3]
 
 
 def test_a_run_that_recorded_something_ends_quietly(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:

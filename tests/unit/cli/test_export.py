@@ -51,3 +51,14 @@ def test_the_help_knows_every_format(capsys: pytest.CaptureFixture[str]) -> None
         main(["export", "-h"])
     told = capsys.readouterr().out
     assert all(name in told for name in FORMATS) and callable(add_export)
+
+
+def test_the_name_and_options_of_msprobe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["graph_visualize", "-tp", LENET, "-o", str(tmp_path)]
+    assert main(given) == 0 and main([*given, "-gp", LENET, "-fm", "-lm", "-tensor_log"]) == 0
+    kinds = sorted(file.name.partition("_")[0] for file in tmp_path.glob("*.vis.db"))
+    assert kinds == ["build", "compare"]
+    capsys.readouterr()
+    for refused in (["-oc"], ["--file_type", "json"], ["--tp", "2"]):
+        assert main([*given, *refused]) == 2
+        assert capsys.readouterr().err.startswith(f"msprobe: graph_visualize: {' '.join(refused)[:9].split(' 2')[0]}")

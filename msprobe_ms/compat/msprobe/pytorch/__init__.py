@@ -1,5 +1,6 @@
-"""``from msprobe.pytorch import PrecisionDebugger, seed_all``."""
+"""``from msprobe.pytorch import PrecisionDebugger, compare, compare_distributed, seed_all``."""
 
+from msprobe_ms.compat.compare import compare, compare_distributed
 from msprobe_ms.pytorch import PrecisionDebugger, seed_all
 
-__all__ = ["PrecisionDebugger", "seed_all"]
+__all__ = ["PrecisionDebugger", "compare", "compare_distributed", "seed_all"]
