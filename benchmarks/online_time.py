@@ -50,8 +50,10 @@ async def _receive(folder: Path) -> None:
         await inbox.changed(1)
 
 
-def _recorder(folder: Path, address: Address, *, sampled: bool) -> tuple[Callable[..., None], ...]:
-    """``start``, ``stop``, ``step`` and ``retire`` of what sends."""
+def _recorder(
+    folder: Path, address: Address, clock: Callable[[], float], *, sampled: bool
+) -> tuple[Callable[..., None], ...]:
+    """``start``, ``stop``, ``step`` and ``retire`` of what sends; ``clock``: the seconds of turns with it."""
     from msprobe_ms.accuracy.online.driver import SamplingDriver
     from msprobe_ms.accuracy.online.settings import Budget, Judging
     from msprobe_ms.mindspore import PrecisionDebugger
@@ -59,7 +61,7 @@ def _recorder(folder: Path, address: Address, *, sampled: bool) -> tuple[Callabl
     if sampled:
         debugger = PrecisionDebugger(task="tensor", level="L1", dump_path=folder)
         debugger.steps_are_called = True
-        driver = SamplingDriver(debugger, lambda network: "cpu", Budget(), Judging(str(folder)), address)
+        driver = SamplingDriver(debugger, lambda network: "cpu", Budget(), Judging(str(folder)), address, clock=clock)
         return driver.start, driver.stop, driver.step, driver.retire
     where = {"host": address.host, "port": address.port, "tls_path": address.tls}
     config = {"task": "tensor", "dump_path": str(folder), "tensor": {"online_run_ut": True, **where}}
@@ -77,7 +79,8 @@ def _measure(folder: Path, address: Address, options: argparse.Namespace) -> dic
     net, train = _training_step()
     for _ in range(_WARM):
         train()
-    start, stop, step, retire = _recorder(folder, address, sampled=options.sampled)
+    away = 0.0
+    start, stop, step, retire = _recorder(folder, address, lambda: time.perf_counter() - away, sampled=options.sampled)
 
     def sent() -> None:
         start(net)
@@ -88,10 +91,12 @@ def _measure(folder: Path, address: Address, options: argparse.Namespace) -> dic
     times: dict[str, list[float]] = {"with": [], "without": []}
     while sum(times["with"]) < options.seconds:
         for name, action in (("with", sent), ("without", train)):
+            turn = time.perf_counter()
             end = time.perf_counter() + _TURN
             while (began := time.perf_counter()) < end:
                 action()
                 times[name].append(time.perf_counter() - began)
+            away += time.perf_counter() - turn if name == "without" else 0.0
     began = time.perf_counter()
     retire()
     means, medians = ({name: f(each) for name, each in times.items()} for f in (statistics.mean, statistics.median))
