@@ -5,12 +5,13 @@
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
 # make bench  what recording and comparing cost, in one table (BENCH_ARGS="--peer /path/to/bin/python")
 # make zoo    the same on pairs of public implementations, in an environment of its own (ZOO_ARGS="--misses")
-# make torture       all six of the following, between half an hour and some hours each; the tests hold a sample of each
+# make torture       all seven of the following, between twenty minutes and some hours each; the tests hold a sample of each
 # make neutral       train every net with the tool and without, and compare their bits (NEUTRAL_ARGS="--nets views --levels mix")
 # make bounded       what recording holds in memory at most: large tensors, a stalled disk, long steps, many steps
 # make failing-disk  let every call of recorded trainings that touches their dumps fail (FAILING_DISK_ARGS="--every 47")
 # make kills         end 500 trainings at random moments; nothing that had finished may be lost (KILLS_ARGS="--runs 50")
 # make interrupts    interrupt recordings at every line of the package (INTERRUPTS_ARGS="--every 20 --framework pytorch")
+# make online        eight ranks send calls to a host, all are killed, disks are full (ONLINE_ARGS="--minutes 3")
 # make fuzz          damage every kind of file at random, try every attack on every command (EXAMPLES=500)
 # make api-sweep     every API of MindSpore against its twin in PyTorch, a minute (API_SWEEP_ARGS="--apis Functional.selu")
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
@@ -28,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MINDTORCH := mindnlp==0.5.1
 FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pyproject.toml)
 
-.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts fuzz torture api-sweep clean
+.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -100,13 +101,16 @@ interrupts: .venv/installed-test
 	MSPROBE_EVERY_WAY=1 $(BIN)/python -m pytest -q tests/process/test_nothing_left.py
 	$(BIN)/python -m torture.interrupts $(INTERRUPTS_ARGS)
 
+online: .venv/installed-test
+	$(BIN)/python -m torture.online --json online.json $(ONLINE_ARGS)
+
 api-sweep: .venv/installed-test
 	$(BIN)/python -m torture.api_sweep mindspore --json api_sweep.json $(API_SWEEP_ARGS)
 	$(BIN)/python -m torture.api_sweep pytorch
 
 # Each is run whatever the others found.
 torture:
-	$(MAKE) --keep-going neutral bounded failing-disk kills interrupts fuzz
+	$(MAKE) --keep-going neutral bounded failing-disk kills interrupts online fuzz
 
 clean:
 	rm -rf .venv

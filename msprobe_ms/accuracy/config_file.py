@@ -22,7 +22,9 @@ Model = TypeVar("Model", bound=BaseModel)
 class Section(BaseModel):
     """What the file may say.
 
-    ``precision`` is msprobe's number of digits in tables; ``quantization_api_list`` is taken and has no effect.
+    With ``is_online`` calls come from trainings (`msprobe_ms.remote.addresses`); ``dump_path`` stands at the top of the
+    file, and is where their tables go. ``precision`` is msprobe's number of digits in tables;
+    ``quantization_api_list`` is taken and has no effect.
     """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -38,9 +40,11 @@ class Section(BaseModel):
     host: str = ""
     port: int = -1
     rank_list: list[int] = Field(default_factory=lambda: [0])
-    tls_path: str = "./"
+    tls_path: str | None = None
+    unencrypted: bool = False
     master_ip: str = ""
     master_port: str = ""
+    dump_path: str = ""
 
 
 class SingleCall(BaseModel):
@@ -74,7 +78,9 @@ def read_section(path: Path) -> Section:
     section = next((content[name] for name in _SECTIONS if name in content), None)
     if section is None:
         section = {} if path.suffix == ".json" else content
-    return _validated(Section, section, path)
+    found = _validated(Section, section, path)
+    folder = content.get("dump_path")
+    return found.model_copy(update={"dump_path": folder}) if isinstance(folder, str) else found
 
 
 def _content(path: Path) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def select(calls: Calls, selection: Selection) -> Selected:
     selected = Selected()
     seen: dict[Any, str] = {}
     for call in calls.apis.values():
-        reason = _reason(call, selection)
+        reason = reason_against(call, selection)
         if not reason and selection.once:
             first = seen.setdefault(_description(call), call.name)
             reason = f"same arguments as {first}" if first != call.name else ""
@@ -62,8 +62,8 @@ def select(calls: Calls, selection: Selection) -> Selected:
     return selected
 
 
-def _reason(call: ApiCall, selection: Selection) -> str:
-    """Why a call is not checked; "" where it is."""
+def reason_against(call: ApiCall, selection: Selection) -> str:
+    """Return why a call is not checked; "" where it is."""
     names = _names(call)
     if not selection.black_list.isdisjoint(names):
         return "in black list"

@@ -10,6 +10,7 @@ import math
 import struct
 import zipfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -43,14 +44,23 @@ def load_tensor(path: Path) -> np.ndarray:
 
 def read_tensor(path: Path) -> tuple[np.ndarray, str]:
     """As ``load_tensor``, with the dtype that the file holds, in numpy's spelling."""
+    return _read(path, as_stored=False)
+
+
+def read_stored(path: Path) -> tuple[np.ndarray, str]:
+    """As ``read_tensor``, but of bfloat16 and float8 the codes (uint16, uint8) that the file holds."""
+    return _read(path, as_stored=True)
+
+
+def _read(path: Path, *, as_stored: bool) -> tuple[np.ndarray, str]:
     try:
         with open(path, "rb") as file:
-            return _load(path, file)
+            return _load(path, file, as_stored=as_stored)
     except OSError as error:
         raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _load(path: Path, file: BinaryIO) -> tuple[np.ndarray, str]:
+def _load(path: Path, file: BinaryIO, *, as_stored: bool) -> tuple[np.ndarray, str]:
     head = file.read(32)
     refuse_legacy(path, head)
     if not head.startswith(_ZIP_MAGIC):
@@ -62,8 +72,10 @@ def _load(path: Path, file: BinaryIO) -> tuple[np.ndarray, str]:
         raise DumpFormatError(f"{path}: record data.pkl: {error}; accepted: one dense tensor") from error
     order = archive.byte_order()
     record = f"data/{tensor.storage.key}"
+    width = narrow_width(tensor.dtype) if as_stored else None
+    shown = tensor if width is None else replace(tensor, dtype=f"uint{8 * width}")
     try:
-        return view_of(tensor, archive.read(record), order), tensor.dtype
+        return view_of(shown, archive.read(record), order), tensor.dtype
     except Refused as error:
         raise DumpFormatError(f"{path}: record {record[:200]!r}: {error}") from error
 

@@ -7,12 +7,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.cli.common import DIVERGENT, DONE, add_command, print_verdict, seconds
+from msprobe_ms.cli.common import add_command, print_verdict, seconds
+from msprobe_ms.cli.receiving import add_receiving, check_status, receive
 from msprobe_ms.support.errors import UsageError
 
 if TYPE_CHECKING:
     from msprobe_ms.accuracy.calls import Calls
-    from msprobe_ms.accuracy.checked import Checked
+    from msprobe_ms.accuracy.config_file import Section
     from msprobe_ms.accuracy.options import Options
     from msprobe_ms.accuracy.selection import Selection
 
@@ -20,6 +21,7 @@ _EPILOG = """\
 examples:
   msprobe acc_check -api_info dump/step0/rank0/dump.json -o report
   msprobe multi_acc_check -api_info dump.json -n 4            (four workers)
+  msprobe acc_check --listen 0.0.0.0:59208 --tls certificates --ranks 0-7 -o report   (of trainings elsewhere)
   msprobe acc_check -api_info dump.json -csv_path report/accuracy_checking_result_20260101000000.csv   (go on)
 
 Each API call of the dump is run again, alone, forward and backward, and compared with a reference in float64: the same
@@ -39,7 +41,8 @@ def add_acc_check(commands: Any) -> None:
         if name != _NAMES[0]:
             summary = f"{'several workers of ' if name.startswith('multi') else 'another name of '}{_NAMES[0]}"
         parser = add_command(commands, name, _acc_check, summary, _EPILOG)
-        add_dump(parser, several=name.startswith("multi"))
+        add_dump(parser, several=name.startswith("multi"), required=False)
+        add_receiving(parser.add_argument_group("calls that trainings send, in place of a dump"))
         parser.add_argument(
             "-csv_path", "--result_csv_path", type=Path, metavar="FILE",
             help="accuracy_checking_result_<time>.csv of a run that was ended: its calls are not checked again",
@@ -47,15 +50,13 @@ def add_acc_check(commands: Any) -> None:
         parser.add_argument("--no-html", action="store_true", help="write no page to look at")
 
 
-def add_dump(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """Add the options that all commands about the APIs of a dump have."""
+def add_dump(parser: argparse.ArgumentParser, *, several: bool = False, required: bool = True) -> None:
+    """Add the options that all commands about the APIs of a dump have; ``required``: a dump must be named."""
     parser.add_argument(
-        "-api_info", "--api_info_file", "-api_info_file", type=Path, metavar="FILE", required=True,
+        "-api_info", "--api_info_file", "-api_info_file", type=Path, metavar="FILE", required=required,
         help="the dump.json of a step (level L1 or mix), or the folder that holds it",
     )  # fmt: skip
-    parser.add_argument(
-        "-o", "--out_path", type=Path, metavar="DIR", default=Path("."), help="where tables go (default: here)"
-    )
+    parser.add_argument("-o", "--out_path", type=Path, metavar="DIR", help="where tables go (default: here)")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 where an API is wrong")
     parser.add_argument("--strict", action="store_true", help="with --exit-code: also where one could not be checked")
     _add_selection(parser.add_argument_group("which calls"))
@@ -130,15 +131,24 @@ def _acc_check(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` needs none of it.
     from tqdm import tqdm
 
-    from msprobe_ms.accuracy.calls import read_calls
+    from msprobe_ms.accuracy.calls import Calls, read_calls
     from msprobe_ms.accuracy.execution.run import check_calls
     from msprobe_ms.accuracy.summary import summary_lines
     from msprobe_ms.comparison.many.run import cluster
 
     if len(set(options.device)) != len(options.device):
         raise UsageError(f"-d {' '.join(map(str, options.device))}: a device is named twice")
+    section = section_of(options)
+    if options.listen or section.is_online:
+        sent = Calls(Path(), {"task": "tensor"})
+        return receive(options, section, options_for(options, sent), selection_of(options, section))
+    if options.api_info_file is None:
+        raise UsageError(
+            f"{options.command}: give the dump.json with -api_info, or --listen (is_online in the file of -config) for "
+            "calls that trainings send"
+        )
     calls = read_calls(dump_file_of(options.api_info_file))
-    wanted, selection = options_for(options, calls), selection_of(options)
+    wanted, selection = options_for(options, calls), selection_of(options, section)
     with (
         cluster(options.scheduler) if options.scheduler else nullcontext() as pool,
         tqdm(unit="call", disable=None, leave=False) as bar,
@@ -149,11 +159,11 @@ def _acc_check(options: argparse.Namespace) -> int:
             bar.update(done - bar.n)
 
         checked = check_calls(
-            calls, wanted, selection, options.out_path, workers=options.num_splits, pool=pool,
+            calls, wanted, selection, options.out_path or Path("."), workers=options.num_splits, pool=pool,
             resumed=options.result_csv_path, page=not options.no_html, progress=progress,
         )  # fmt: skip
     print_verdict(summary_lines(calls.path, checked))
-    return _status(options, checked)
+    return check_status(options, checked)
 
 
 def dump_file_of(path: Path) -> Path:
@@ -194,23 +204,19 @@ def options_for(options: argparse.Namespace, calls: Calls) -> Options:
     )
 
 
-def selection_of(options: argparse.Namespace) -> Selection:
-    """Return which calls the command line and the configuration file choose. Raises UsageError."""
+def section_of(options: argparse.Namespace) -> Section:
+    """Return what the configuration file says of a pre-check. Raises ConfigError."""
     from msprobe_ms.accuracy.config_file import Section, read_section
+
+    return Section() if options.config_path is None else read_section(options.config_path)
+
+
+def selection_of(options: argparse.Namespace, section: Section) -> Selection:
+    """Return which calls the command line and the configuration file choose."""
     from msprobe_ms.accuracy.selection import Selection
 
-    section = Section() if options.config_path is None else read_section(options.config_path)
-    if section.is_online:
-        raise UsageError(f"{options.config_path}: is_online: checks within a training that another machine makes are "
-                         "not built yet; accepted is false")  # fmt: skip
     return Selection(
         white_list=frozenset((*options.white_list, *section.white_list)),
         black_list=frozenset((*options.black_list, *section.black_list)),
         once=options.filter_api,
     )
-
-
-def _status(options: argparse.Namespace, checked: Checked) -> int:
-    if not options.exit_code:
-        return DONE
-    return DIVERGENT if checked.failed or (options.strict and checked.unchecked) else DONE

@@ -21,6 +21,7 @@ from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.parse import add_parse
 from msprobe_ms.cli.precision_compare import add_api_precision_compare
 from msprobe_ms.cli.prove import add_prove
+from msprobe_ms.cli.receiving import add_certificates
 from msprobe_ms.cli.refused import add_refused
 from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.single_api import add_op_generate, add_run_overflow_check
@@ -90,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     add_nan_analyze(commands)
     add_api_precision_compare(commands)
     add_acc_check(commands)
+    add_certificates(commands)
     add_run_overflow_check(commands)
     add_op_generate(commands)
     add_prove(commands)

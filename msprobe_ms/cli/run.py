@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.cli.common import add_command, seconds
+from msprobe_ms.cli.receiving import add_encryption
 from msprobe_ms.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from msprobe_ms.frameworks.training import Networks
     from msprobe_ms.recording.debugger import BaseDebugger
     from msprobe_ms.recording.entry_points.auto import Steps
+    from msprobe_ms.remote.addresses import Address
 
 _RUN_EPILOG = """\
 examples:
@@ -23,6 +25,7 @@ examples:
   msprobe run --level L0 --step 0 -m mypackage.train
   msprobe run --exec "bash train.sh" --level L0         (every Python that it runs: shell scripts, torchrun, msrun)
   msprobe run --check -o report train.py                (is each API right? no dump is kept)
+  msprobe run --check --to 10.0.0.7:59208 --tls certificates train.py       (another machine judges)
 
 The network is the one given to value_and_grad, grad, GradOperation, TrainOneStepCell or Model; in PyTorch the outermost
 module called. A step ends when the optimizer has run, each of them where there are several; without any, when the
@@ -59,13 +62,20 @@ def add_values(parser: Any) -> None:
 
 
 #: Options that mean something with ``--check`` alone; without a value it is the default of the check.
-_CHECK = ("out_path", "share", "calls", "disk", "seed", "timeout", "patience", "profile", "thresholds", "references",
-          "reference-python", "save_error_data")  # fmt: skip
+_CHECK = ("out_path", "to", "tls", "unencrypted", "share", "calls", "disk", "seed", "timeout", "patience", "profile",
+          "thresholds", "references", "reference-python", "save_error_data")  # fmt: skip
+#: Of them, those that the machine that judges has instead, and those that say how it is reached.
+_OF_HOST = ("timeout", "profile", "thresholds", "references", "reference-python", "save_error_data")
+_OF_SENDING = ("tls", "unencrypted")
 
 
 def _add_check(group: Any) -> None:
     group.add_argument("--check", action="store_true", help="judge API calls; nothing is kept but tables")
     group.add_argument("-o", "--out_path", type=Path, metavar="DIR", help="where tables go (default: here)")
+    group.add_argument(
+        "--to", metavar="HOST:PORT|FOLDER", help="another machine judges: acc_check --listen (docs/online_check.md)"
+    )
+    add_encryption(group)
     group.add_argument(
         "--share", type=_share, metavar="PERCENT",
         help="by how much the training may take longer (default 5); 100 samples every step",
@@ -206,6 +216,7 @@ def _prepare_check(options: argparse.Namespace) -> Callable[[], int]:
     given = [key for key in ("level", "task", "dump_path", "fixed_seed") if getattr(options, key) is not None]
     if given or options.save_tensor_part != 2:
         raise UsageError(f"run: --check records what it needs by itself; leave out --{', --'.join(given)}")
+    address = _address(options)
     output = (options.out_path or Path(".")).absolute()
     # The script may change the working folder before the debugger is made.
     settings = {
@@ -216,7 +227,8 @@ def _prepare_check(options: argparse.Namespace) -> Callable[[], int]:
         "step": options.step,
     }
     # A mistake is told before the script begins.
-    load_config(**settings)
+    if load_config(**settings).online_run_ut:
+        raise UsageError("run: --check samples calls, and online_run_ut of the file sends all; use one of them")
     load_thresholds(options.thresholds)
     if options.references is not None and not options.references.is_file():
         raise UsageError(f"{options.references}: no such file; give a yaml that names references")
@@ -231,8 +243,21 @@ def _prepare_check(options: argparse.Namespace) -> Callable[[], int]:
     )  # fmt: skip
     disk = {} if options.disk is None else {"disk": options.disk * MIB}
     budget = Budget(**_given(options, share="share", calls="calls", seed="seed"), **disk)
-    drive = partial(_sampling, budget, judging)
+    drive = partial(_sampling, budget, judging, address)
     return prepare_script(options.script, options.arguments, as_module=options.as_module, drive=drive, **settings)
+
+
+def _address(options: argparse.Namespace) -> Address | None:
+    """Where samples are sent to; None where they are judged here. Raises UsageError."""
+    from msprobe_ms.remote.addresses import CLIENT, address_of
+
+    idle = _OF_SENDING if options.to is None else _OF_HOST
+    if given := [key for key in idle if getattr(options, key.replace("-", "_")) is not None]:
+        why = "only --to takes it" if options.to is None else "acc_check --listen takes it, where calls are judged"
+        raise UsageError(f"run: --{', --'.join(given)}: {why}")
+    if options.to is None:
+        return None
+    return address_of(options.to, options.tls, unencrypted=bool(options.unencrypted)).checked(CLIENT)
 
 
 def _given(options: argparse.Namespace, **names: str) -> dict[str, Any]:
@@ -240,7 +265,9 @@ def _given(options: argparse.Namespace, **names: str) -> dict[str, Any]:
     return {name: value for key, name in names.items() if (value := getattr(options, key)) is not None}
 
 
-def _sampling(budget: Budget, judging: Judging, debugger: BaseDebugger, find: Networks) -> Steps:
+def _sampling(
+    budget: Budget, judging: Judging, address: Address | None, debugger: BaseDebugger, find: Networks
+) -> Steps:
     from msprobe_ms.accuracy.online.driver import SamplingDriver
 
-    return SamplingDriver(debugger, find.device, budget, judging)
+    return SamplingDriver(debugger, find.device, budget, judging, address)

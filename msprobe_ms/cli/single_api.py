@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.acc_check import add_dump, dump_file_of, options_for, selection_of
+from msprobe_ms.cli.acc_check import add_dump, dump_file_of, options_for, section_of, selection_of
 from msprobe_ms.cli.common import DIVERGENT, DONE, add_command, print_lines, print_verdict
 from msprobe_ms.support.errors import UsageError
 
@@ -43,7 +43,8 @@ def _overflow(options: argparse.Namespace) -> int:
 
     calls = read_calls(dump_file_of(options.api_info_file))
     wanted = options_for(options, calls)
-    rows = check_overflows(calls, select(calls, selection_of(options)), wanted, options.out_path, options.num_splits)
+    chosen = select(calls, selection_of(options, section_of(options)))
+    rows = check_overflows(calls, chosen, wanted, options.out_path or Path("."), options.num_splits)
     counts = Counter(row.verdict for row in rows)
     abnormal = [row for row in rows if row.verdict is Verdict.ABNORMAL]
     word = "ABNORMAL" if abnormal else "NORMAL"

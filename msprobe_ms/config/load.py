@@ -17,7 +17,7 @@ from msprobe_ms.config.model import (
     SectionWithoutEffect,
 )
 from msprobe_ms.config.values import Rejected, beside_or_here, writable_folder
-from msprobe_ms.config.vocabulary import KERNEL_KEYS, OTHER_TASKS, SECTION_KEYS, TASKS
+from msprobe_ms.config.vocabulary import KERNEL_KEYS, ONLINE_KEYS, OTHER_TASKS, SECTION_KEYS, TASKS
 from msprobe_ms.support.errors import ConfigError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.text import printable, show, show_path, suggestion
@@ -68,13 +68,15 @@ def load_config(
     section |= {key: value for key, value in arguments.items() if key in SECTION_KEYS}
     mistakes += _unknown_keys(general, section, active)
     ignored: list[str] = []
-    for model, values, place in ((GeneralWithoutEffect, general, ()), (SectionWithoutEffect, section, (active,))):
+    sent = ONLINE_KEYS if active == "tensor" and section.get("online_run_ut") else ()
+    idle = {key: value for key, value in section.items() if key not in sent}
+    for model, values, place in ((GeneralWithoutEffect, general, ()), (SectionWithoutEffect, idle, (active,))):
         keys, problems = _without_effect(model, values)
         ignored += [_path_text((*place, key)) for key in keys]
         mistakes += [((*place, *where), text) for where, text in problems]
 
     wanted = {key: general[key] for key in GENERAL_KEYS if key in general}
-    wanted |= {key: section[key] for key in SECTION_KEYS if key in section}
+    wanted |= {key: section[key] for key in (*SECTION_KEYS, *sent) if key in section}
     if wanted.get("task") == "exception_dump":
         wanted.setdefault("level", "L2")
     ignored += [_path_text((active, key)) for key in _idle_kernel_keys(wanted)]
@@ -83,7 +85,7 @@ def load_config(
         config = Config(**wanted, ignored=tuple(ignored))
     except ValidationError as error:
         found = _mistakes_of(error)
-        mistakes += [((active, *where) if where[0] in SECTION_KEYS else where, text) for where, text in found]
+        mistakes += [((active, *where) if where[0] in (*SECTION_KEYS, *sent) else where, text) for where, text in found]
     if mistakes:
         raise ConfigError(_report(mistakes, printable(str(file)), arguments, active))
     return config
@@ -114,9 +116,10 @@ def _unknown_keys(general: dict[str, Any], section: dict[str, Any], active: str)
     known = (*GENERAL_KEYS, *GeneralWithoutEffect.model_fields, *_SECTIONS)
     for key in general:
         if key not in known:
-            home = f'this key belongs in the section "{active}"' if key in SECTION_KEYS else ""
+            home = f'this key belongs in the section "{active}"' if key in (*SECTION_KEYS, *ONLINE_KEYS) else ""
             yield (key,), home or _unknown(key, GENERAL_KEYS, known)
     useful = [key for key, tasks in SECTION_KEYS.items() if active in tasks]
+    useful += ONLINE_KEYS if active == "tensor" else ()
     known = (*useful, *KERNEL_KEYS, *SectionWithoutEffect.model_fields)
     for key in section:
         if key not in known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,6 +23,7 @@ from msprobe_ms.config.vocabulary import (
     API_LEVELS,
     CATEGORIES,
     MODULE_LEVELS,
+    ONLINE_KEYS,
     OTHER_TASKS,
     SECTION_KEYS,
     TASKS,
@@ -86,6 +88,18 @@ def _max_memory(value: object) -> int:
     )
 
 
+def number_from(low: int, high: int, nothing: int | None = None) -> Callable[[object], int | float]:
+    """Return what checks a number within bounds; ``nothing`` stands for none."""
+
+    def check(value: object) -> int | float:
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if is_number and (low <= value <= high or value == nothing):  # type: ignore[operator]
+            return value  # type: ignore[return-value]
+        raise Rejected(((), f"{show(value)} is not accepted; use a number from {low} to {high}"))
+
+    return check
+
+
 def _path(value: object) -> object:
     if isinstance(value, str) and (not value.strip() or "\0" in value):
         raise Rejected(((), f"{show(value)} is not accepted; use a path"))
@@ -119,6 +133,10 @@ GradientLevel = Annotated[Literal["L0", "L1", "L2"], BeforeValidator(one_of("L0"
 Names = tuple[Annotated[str, Field(strict=True, min_length=1)], ...]
 Bounds = Annotated[tuple[float, ...], PlainValidator(bounds)]
 FilePath = Annotated[Path, BeforeValidator(_path)]
+Text = Annotated[str, Field(strict=True)]
+Port = Annotated[int, PlainValidator(number_from(1, 65535, nothing=-1))]
+OnlineDisk = Annotated[int, PlainValidator(number_from(1, MOST_MEMORY))]
+OnlineWait = Annotated[float, PlainValidator(number_from(0, 86400))]
 
 
 class Config(BaseModel):
@@ -151,6 +169,10 @@ class Config(BaseModel):
     ``max_memory``       MiB that one step's recording may hold of its own
     ``grad_level``, ``param_list``, ``bounds``  of task grad_probe: what is written of a gradient, parameters by name
                          (empty = all), and where the intervals of L2 end
+    ``online_run_ut``    calls are sent to a server that judges them, in place of being kept: to the shared folder
+                         ``nfs_path``, or to ``port`` of ``host``, with the certificates of ``tls_path`` (None: of the
+                         working folder, if there are any; "" and ``unencrypted``: without)
+    ``online_disk``, ``online_wait``  MiB that may wait to be sent, and seconds that a step waits for room
     ``ignored``          key paths that were given, ask for something, and have no effect here
     """
 
@@ -191,6 +213,14 @@ class Config(BaseModel):
     grad_level: GradientLevel = "L1"
     param_list: Names = ()
     bounds: Bounds = (-1, 0, 1)
+    online_run_ut: Switch = False
+    nfs_path: Text = ""
+    host: Text = ""
+    port: Port = -1
+    tls_path: Text | None = None
+    unencrypted: Switch = False
+    online_disk: OnlineDisk = 1024
+    online_wait: OnlineWait = 60.0
     ignored: tuple[str, ...] = ()
 
     @property
@@ -250,6 +280,13 @@ class Config(BaseModel):
         if itself and (level := info.data.get("level", "L0")) not in MODULE_LEVELS:
             raise Rejected(((), f"level {level} records no modules; use level L0 or mix, or remove this key"))
         return itself
+
+    @field_validator("online_run_ut")
+    @classmethod
+    def _sent_calls_are_of_apis(cls, online_run_ut: bool, info: ValidationInfo) -> bool:
+        if online_run_ut and (level := info.data.get("level", "L1")) not in ("L1", "mix"):
+            raise Rejected(((), f"level {level} records no calls of APIs; use level L1, or false"))
+        return online_run_ut
 
     @field_validator("layers")
     @classmethod
@@ -335,7 +372,10 @@ class SectionWithoutEffect(_WithoutEffect):
     tls_path: str = ""
     host: str = ""
     port: int = -1
+    unencrypted: bool = False
+    online_disk: float | None = None
+    online_wait: float | None = None
 
 
 #: The keys of `Config` that stand at the top of a file.
-GENERAL_KEYS = tuple(key for key in Config.model_fields if key not in (*SECTION_KEYS, "ignored"))
+GENERAL_KEYS = tuple(key for key in Config.model_fields if key not in (*SECTION_KEYS, *ONLINE_KEYS, "ignored"))

@@ -45,7 +45,9 @@ def accept_changes(current: Config, read: Callable[[], Config]) -> Config:
     except ConfigError as error:
         logger.warning("the changed configuration is not taken, the former one stays:\n%s", error)
         return current
-    fixed = [key for key in ("level", "api_list", "task") if getattr(changed, key) != getattr(current, key)]
+    fixed = [
+        key for key in ("level", "api_list", "task", "online_run_ut") if getattr(changed, key) != getattr(current, key)
+    ]
     if changed.dump_enable is None:
         fixed.append("dump_enable")  # without the key nothing could be changed again
     if fixed:

@@ -50,3 +50,8 @@ SECTION_KEYS = {
     **dict.fromkeys(("grad_level", "param_list", "bounds"), (GRADIENT_TASK,)),
     **KERNEL_KEYS,
 }
+
+#: Keys of a task's section that say where its calls are sent, if ``online_run_ut`` is true; else they have no effect.
+ONLINE_KEYS = (
+    "online_run_ut", "nfs_path", "host", "port", "tls_path", "unencrypted", "online_disk", "online_wait",
+)  # fmt: skip

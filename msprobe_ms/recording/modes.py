@@ -13,6 +13,7 @@ from msprobe_ms.recording.graphs.graph_step import TAPPED_TASKS, GraphDumper
 from msprobe_ms.recording.graphs.kernel_step import KernelDumper
 from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.quotas import Quotas
+from msprobe_ms.recording.sent_steps import SendingDumper, outgoing_of
 from msprobe_ms.recording.step import Dumper
 from msprobe_ms.support.errors import UsageError
 
@@ -56,6 +57,10 @@ class Dumpers:
         self._parts = (config, framework, apis, quotas)
         self._framework = framework
         self._made: dict[Way, Dumper] = {}
+        #: Where steps are sent to; None where they are kept.
+        self._outgoing = outgoing_of(config)
+        if self._outgoing is not None:
+            quotas.calls = self._outgoing
 
     def now(self, caller: str) -> Dumper:
         """The dumper of the mode that the framework is in now.
@@ -67,7 +72,8 @@ class Dumpers:
         if way is None or self._task not in way.tasks:
             raise UsageError(f"{caller}: {self._refusal(mode)}")
         if way not in self._made:
-            self._made[way] = way.make(*self._parts)
+            dumper = way.make(*self._parts)
+            self._made[way] = dumper if self._outgoing is None else SendingDumper(dumper, self._outgoing)
         return self._made[way]
 
     def _refusal(self, mode: ExecutionMode) -> str:

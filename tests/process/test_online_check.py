@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import time
 from collections import Counter
 from pathlib import Path
@@ -187,3 +188,57 @@ def test_judging_that_dies_and_hangs_costs_rows(plain: Path, tmp_path: Path) -> 
     late = [row for row in rows if row["Message"] == message]
     assert late and all(row["Forward Test Success"] == "SKIP" for row in late)
     assert left_behind(checked) == []
+
+
+def test_a_sample_is_left_in_a_shared_folder_for_another_machine(plain: Path, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    checked = tmp_path / "checked"
+    done = train(checked, PYTORCH, check=("--share", "100", "--calls", "4", "--to", str(shared)))
+    assert done.returncode == 0, done.stderr
+    assert_same_end(plain, checked)
+    (training,) = shared.iterdir()
+    items = [path for path in training.iterdir() if path.suffix == ".item"]
+    assert f"{len(items)} calls are in {shared}" in done.stderr and len(items) > 15
+    assert {path.name for path in training.iterdir()} - {path.name for path in items} == {"hello", "end"}
+    assert b'"Functional.linear":[15,4]' in (training / "end").read_bytes(), "of what the calls are a sample"
+    assert list((checked / "out").iterdir()) == []
+
+
+SENT = """
+import os, signal
+import mindspore, numpy as np
+from mindspore import Tensor, nn, ops
+from msprobe_ms.mindspore import PrecisionDebugger
+
+net = nn.Dense(4, 3)
+debugger = PrecisionDebugger(config_path="config.json")
+gradient = mindspore.value_and_grad(lambda x: ops.selu(net(x)).sum(), None, net.trainable_params())
+for step in range(3):
+    debugger.start(net, rank_id=1)
+    gradient(Tensor(np.ones((2, 4)), mindspore.float32))
+    if step == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    debugger.stop()
+    debugger.step()
+"""
+
+
+def test_all_that_a_mindspore_training_recorded_is_sent_after_it_was_killed(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    section = {"online_run_ut": True, "nfs_path": str(tmp_path / "shared"), "host": "", "port": -1, "tls_path": ""}
+    config = {"task": "tensor", "level": "L1", "dump_path": "kept", "rank": [1], "tensor": section}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (tmp_path / "train.py").write_text(SENT)
+    done = run_forked("train.py", framework="mindspore", cwd=tmp_path, env=environment())
+    assert done.returncode == -9, done.stderr
+    deadline = time.monotonic() + 100
+    while not (ends := [*tmp_path.glob("shared/rank1-*/end")]) or [*(tmp_path / "kept").iterdir()]:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert b'"killed":true' in ends[0].read_bytes()
+    items = [path.read_bytes() for path in sorted(ends[0].parent.glob("*.item"))]
+    names = [item.split(b'"name":"')[1].split(b'"')[0].decode() for item in items]
+    assert [name for name in names if "selu" in name] == [f"step{step}.Functional.selu.0" for step in range(3)]
+    selu = next(item for item in items if b"step0.Functional.selu" in item)
+    assert b'"Functional.selu.0.backward"' in selu and b'{"dtype":"float32","shape":[2,3]}' in selu

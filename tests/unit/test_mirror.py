@@ -17,6 +17,7 @@ accuracy: checked error_data options overflow summary
 accuracy/execution: check companion in_workers messages recorded roles run runnable server sides single_call
 accuracy/online: checker checker_process driver
 accuracy/proof: call prove source statistical
+accuracy/receiving: host judge settings
 arrays: dtypes npy torch_file torch_pickle
 bisect: decide
 cli: acc_check bisect compare compare_files compare_kernels dump_files environment gradients llm prove run single_api
@@ -53,8 +54,8 @@ frameworks/pytorch: api_runner autograd device_statistics dropout framework mode
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
-recording: debugger dynamic_step kernel_recorder modes parts_of_a_step recorder saved_values step step_recorder
-    updates
+recording: debugger dynamic_step kernel_recorder modes parts_of_a_step recorder saved_values sent_steps step
+    step_recorder updates
 recording/entry_points: auto context_manager every_python model_calls script when_imported
 recording/entry_points/startup: sitecustomize
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
@@ -63,6 +64,7 @@ recording/hooks: api_list apis communication compiled early_imports layers losse
 recording/monitoring: gradient_probe monitor
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings
+remote: beside certificates folder_layout items links receiver sender sending streams tls
 support: errors files log workers
 tokens: measure report sources
 weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint

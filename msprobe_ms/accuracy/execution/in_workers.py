@@ -9,7 +9,7 @@ from msprobe_ms.accuracy.execution.check import Task
 from msprobe_ms.support.workers import Lost, Pool, processes, run_in_order
 
 #: Memory of the processes of one worker, with both frameworks, in bytes.
-_MEMORY = 1 << 30
+WORKER_MEMORY = 1 << 30
 
 Result = TypeVar("Result")
 
@@ -28,7 +28,7 @@ def in_workers(
     if not tasks:
         return
     own = pool is None
-    pool = processes(len(tasks), _MEMORY, most=workers) if pool is None else pool
+    pool = processes(len(tasks), WORKER_MEMORY, most=workers) if pool is None else pool
     try:
         for task, result in zip(tasks, run_in_order(function, tasks, pool), strict=True):
             yield lost(task, result.reason) if isinstance(result, Lost) else result

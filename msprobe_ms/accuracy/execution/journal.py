@@ -111,8 +111,14 @@ def run_key(dump: Path, options: Mapping[str, object]) -> str:
                 digest.update(block)
     except OSError as error:
         raise DumpFormatError(f"{dump}: cannot be read: {error.strerror or error}") from error
-    digest.update(json.dumps([_version(), options], sort_keys=True, default=str).encode())
+    digest.update(options_key(options).encode())
     return digest.hexdigest()
+
+
+def options_key(options: Mapping[str, object]) -> str:
+    """Return what tells runs of one version with other options from each other."""
+    text = json.dumps([_version(), options], sort_keys=True, default=str)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def unfinished_run(folder: Path, key: str) -> Journal | None:

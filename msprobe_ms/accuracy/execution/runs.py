@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msprobe_ms.accuracy.execution.journal import SUFFIX, Journal, unfinished_run
@@ -28,6 +28,8 @@ def opened_journal(output: Path, key: str, resumed: Path | None) -> Iterator[tup
     if journal is not None:
         timestamp = journal.path.stem.removeprefix(PREFIX)
         logger.info("going on with the run of %s: %d calls are done", timestamp, len(journal.done))
+        with suppress(OSError):  # the journal says well enough that the time is taken
+            journal.path.with_name(f".{PREFIX}{timestamp}.claim").unlink()
         with journal:
             yield journal, timestamp
         return

@@ -21,12 +21,12 @@ from msprobe_ms.accuracy.judging.reasons import LOST_WITH_WORKER
 from msprobe_ms.accuracy.judging.thresholds import load_thresholds
 from msprobe_ms.accuracy.online.growing_table import GrowingTable
 from msprobe_ms.accuracy.online.settings import Judging
-from msprobe_ms.accuracy.online.spool import DUMP, Sample, Spool
 from msprobe_ms.accuracy.options import Options
 from msprobe_ms.accuracy.precision import Precision
 from msprobe_ms.accuracy.selection import Selection, select
 from msprobe_ms.dump.writing.export import export
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME
+from msprobe_ms.remote.spool import DUMP, Sample, Spool
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
 

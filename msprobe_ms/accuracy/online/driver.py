@@ -17,8 +17,10 @@ from msprobe_ms.accuracy.online.checker_process import CheckerProcess
 from msprobe_ms.accuracy.online.sampled_calls import SampledCalls
 from msprobe_ms.accuracy.online.sampled_steps import SampledSteps
 from msprobe_ms.accuracy.online.settings import Budget, Judging
-from msprobe_ms.accuracy.online.spool import DUMP, Progress, Spool
 from msprobe_ms.recording.debugger import BaseDebugger
+from msprobe_ms.remote.addresses import Address
+from msprobe_ms.remote.sending import SenderProcess, Sending, client_name
+from msprobe_ms.remote.spool import DUMP, Progress, Spool
 from msprobe_ms.support.log import logger
 
 #: Seconds from one report of how far the training is to the next, where nothing is sampled.
@@ -39,15 +41,18 @@ class SamplingDriver:
         device: Callable[[Any], str],
         budget: Budget,
         judging: Judging,
+        address: Address | None = None,
         *,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """``device`` tells what kind of device a network is on, ``clock`` the seconds that the training takes."""
+        """``device`` tells what kind of device a network is on, ``clock`` the seconds that the training takes.
+        ``address``: samples are sent there; None: they are judged here."""
+        self._address = address
         self._debugger, self._device_of, self._judging = debugger, device, judging
         self._calls, self._steps = SampledCalls(budget), SampledSteps(budget.share, clock)
         debugger.quotas.calls = self._calls
         self._spool: Spool | None = None
-        self._process: CheckerProcess | None = None
+        self._process: CheckerProcess | SenderProcess | None = None
         self._device = ""
         #: Samples that were handed over; how often steps were counted anew, and the latest step.
         self._samples, self._run, self._latest = 0, 1, -1
@@ -130,7 +135,13 @@ class SamplingDriver:
         own = {"dump_path": spool.folder, "sketch": False, "extra_info": False}
         self._debugger.config = self._debugger.config.model_copy(update=own)
         self._device = self._device_of(model)
-        self._process = CheckerProcess(spool, self._judging)
+        if self._address is None:
+            self._process = CheckerProcess(spool, self._judging)
+        else:
+            number = int(rank.removeprefix("rank")) if rank.startswith("rank") else 0
+            name = client_name(number, spool)
+            sending = Sending(self._address, name, number, self._judging.patience, self._debugger.speaks)
+            self._process = SenderProcess(spool, sending)
         return spool
 
     def _end(self) -> None:

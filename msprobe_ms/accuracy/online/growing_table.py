@@ -12,11 +12,11 @@ from msprobe_ms.accuracy.checked import Checked
 from msprobe_ms.accuracy.execution.journal import Journal
 from msprobe_ms.accuracy.execution.runs import PREFIX
 from msprobe_ms.accuracy.judging.model import ApiResult, Profile, Status
-from msprobe_ms.accuracy.online.spool import Progress
 from msprobe_ms.accuracy.page import write_check_page
 from msprobe_ms.accuracy.summary import summary_lines, verdict_line
 from msprobe_ms.accuracy.tables import write_tables
 from msprobe_ms.dump.dialects import MINDSPORE
+from msprobe_ms.remote.spool import Progress
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import one_a_line

@@ -245,12 +245,16 @@ class TensorSource:
         :raises MissingTensorError: the item has no file: none was recorded, or it is not there
         :raises DumpFormatError: the file is damaged, or its name leads out of the folder
         """
-        if item.data_name is None:
-            raise MissingTensorError(f"{item.name}: no data_name is recorded in the dump")
-        path = self._path(item.data_name, item.name)
+        path = self.path(item)
         if path.suffix == ".pt":
             return load_tensor(path)
         return load_array(path, item.dtype, item.shape if isinstance(item.shape, tuple) else None)
+
+    def path(self, item: Item) -> Path:
+        """The file of ``item``'s tensor, in the folder. Raises MissingTensorError and DumpFormatError as ``load``."""
+        if item.data_name is None:
+            raise MissingTensorError(f"{item.name}: no data_name is recorded in the dump")
+        return self._path(item.data_name, item.name)
 
     def where(self, item: Item) -> str:
         """Name the file of ``item`` for a person to look at; "" where the dump has none."""

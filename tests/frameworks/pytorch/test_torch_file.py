@@ -17,6 +17,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from msprobe_ms.arrays.stored import load_stored
 from msprobe_ms.arrays.torch_file import load_tensor
 from msprobe_ms.support.errors import DumpFormatError
 
@@ -60,6 +61,15 @@ def test_bfloat16_becomes_float32(tmp_path: Path) -> None:
     assert_same(load_tensor(saved(every_code, tmp_path)), every_code.float())
     grid = every_code.reshape(256, 256).t()[3:7]
     assert_same(load_tensor(saved(grid, tmp_path)), grid.float())
+
+
+def test_narrow_floats_keep_their_codes_where_they_are_sent_on(tmp_path: Path) -> None:
+    for dtype in (torch.bfloat16, torch.float8_e4m3fn):
+        codes = torch.arange(256, dtype=torch.uint8)
+        tensor = codes.view(dtype).reshape(2, -1).t()
+        found = load_stored(saved(tensor, tmp_path), str(dtype))
+        assert found.dtype == str(dtype).removeprefix("torch.")
+        assert bytes(found.content) == bytes(tensor.contiguous().view(torch.uint8).flatten().tolist())
 
 
 def test_complex32_becomes_complex64(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from msprobe_ms.config import Config, load_config
 from msprobe_ms.config.load import DEFAULT_FILE
 from msprobe_ms.config.model import GENERAL_KEYS, SECTION_KEYS, GeneralWithoutEffect, SectionWithoutEffect
 from msprobe_ms.config.values import MOST_NUMBERS, numbers
+from msprobe_ms.config.vocabulary import ONLINE_KEYS
 from msprobe_ms.recording.selection.filters import Range
 from msprobe_ms.support.errors import ConfigError
 
@@ -142,7 +143,13 @@ def test_every_documented_scope_loads():
 
 
 def test_every_key_and_every_example_file_is_documented():
-    keys = {*GENERAL_KEYS, *SECTION_KEYS, *GeneralWithoutEffect.model_fields, *SectionWithoutEffect.model_fields}
+    keys = {
+        *GENERAL_KEYS,
+        *SECTION_KEYS,
+        *ONLINE_KEYS,
+        *GeneralWithoutEffect.model_fields,
+        *SectionWithoutEffect.model_fields,
+    }
     assert {key for key in keys if f"`{key}`" not in DOCUMENT} == set()
     names = {path.name for path in CONFIGS.glob("*.json")}
     written = {"dump.json", "stack.json", "construct.json", "kernel_kbyk_dump.json", "kernel_graph_dump.json"}
@@ -956,3 +963,28 @@ def test_loading_the_configuration_imports_no_framework():
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=CONFIGS.parent, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_calls_are_sent_only_where_the_file_says_so():
+    where = {"nfs_path": "", "host": "127.0.0.1", "port": 59208, "tls_path": "certificates"}
+    kept = load({"task": "tensor", "tensor": {**where, "online_run_ut": False}})
+    assert not kept.online_run_ut and kept.host == ""
+    assert set(kept.ignored) == {"tensor.host", "tensor.port", "tensor.tls_path"}
+    sent = load({"task": "tensor", "tensor": {**where, "online_run_ut": True, "online_wait": 2.5}})
+    assert (sent.online_run_ut, sent.host, sent.port, sent.tls_path) == (True, "127.0.0.1", 59208, "certificates")
+    assert (sent.online_disk, sent.online_wait, sent.ignored) == (1024, 2.5, ())
+    assert load({"task": "statistics", "statistics": {"online_run_ut": True}}).ignored == ("statistics.online_run_ut",)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("online_run_ut", "yes"), ("port", 0), ("port", "59208"), ("online_disk", 0), ("online_wait", -1), ("host", 5)],
+)
+def test_mistakes_in_where_calls_are_sent_are_told_with_their_place(key, value):
+    with pytest.raises(ConfigError, match=rf"tensor\.{key}: .*is not accepted"):
+        load({"task": "tensor", "tensor": {"online_run_ut": True, key: value}})
+
+
+def test_what_records_no_apis_sends_none():
+    with pytest.raises(ConfigError, match="level L0 records no calls of APIs"):
+        load({"task": "tensor", "level": "L0", "tensor": {"online_run_ut": True}})

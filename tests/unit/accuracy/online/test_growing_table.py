@@ -10,7 +10,7 @@ import pytest
 from msprobe_ms.accuracy.execution.journal import Journal
 from msprobe_ms.accuracy.judging.model import ApiResult, Status
 from msprobe_ms.accuracy.online.growing_table import GrowingTable
-from msprobe_ms.accuracy.online.spool import Progress
+from msprobe_ms.remote.spool import Progress
 
 PROGRESS = Progress(100, 3, {"Mint.sub": (12, 3), "Functional.rand": (2, 0), "Mint.sin": (3, 3)},
                     {"Functional.rand": "random output"})  # fmt: skip

@@ -1,4 +1,4 @@
-"""The folder between a training and the process that judges its calls: dumps of samples, and how far the training is.
+"""The folder between a training and the process that judges or sends its calls: dumps of samples, and how far it is.
 
 The training writes, the other deletes; neither waits for the other. A step is recorded in a folder ``step7`` and, when
 it is over, becomes a sample by a new name: ``000012_step7`` is the twelfth. Where steps are counted anew, when training
@@ -21,12 +21,14 @@ from msprobe_ms.support.files import DEFAULT, open_regular, replacing
 
 #: The file of a sample with its calls.
 DUMP = "dump.json"
+#: In place of it, why a step was not recorded; beside it, where tensors are missing for want of room.
+DROPPED, NO_ROOM = "dropped", "no_room"
 _PROGRESS = "progress.json"
 #: Touched when a call has been judged.
 _JUDGED = "judged"
 #: Bytes that it may have: two numbers for each API.
 _LARGEST_PROGRESS = 1 << 26
-_SAMPLE = re.compile(r"\d+_(.+)")
+_SAMPLE = re.compile(r"(\d+)_(.+)")
 _STEP = re.compile(r"step\d+")
 
 
@@ -90,10 +92,18 @@ class Spool:
         with suppress(OSError):
             dump.parent.rmdir()
 
+    def hand_over_dropped(self, number: int, step: str, reason: str) -> None:
+        """Leave word of a step, or several, that was not recorded, as the ``number``-th sample. Raises OSError."""
+        folder = self.folder / f".{number:06}"
+        DEFAULT.make_folder(folder)
+        (folder / DROPPED).write_text(reason, encoding="utf-8")
+        folder.rename(self.folder / f"{number:06}_{step}")
+
     def samples(self) -> list[Sample]:
         """What was handed over and is not judged yet, the oldest first."""
         named = ((folder, _SAMPLE.fullmatch(folder.name)) for folder in self._folders(self.folder))
-        return [Sample(match[1], folder, whole=True) for folder, match in named if match]
+        found = sorted((int(match[1]), match[2], folder) for folder, match in named if match)
+        return [Sample(step, folder, whole=True) for _, step, folder in found]
 
     def unfinished(self) -> list[Sample]:
         """What was being recorded when the training ended."""

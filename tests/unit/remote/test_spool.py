@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from msprobe_ms.accuracy.online.spool import Progress, Spool
+from msprobe_ms.remote.spool import Progress, Spool
 
 
 def dumped(spool: Spool, step: int) -> Path:

@@ -1,0 +1,1 @@
+"""The checker host: judges the calls that trainings send, while they train."""
