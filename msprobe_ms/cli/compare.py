@@ -120,6 +120,13 @@ def _add_report(report: Any) -> None:
         "-alg", "--custom-algorithms", nargs="+", action="extend", default=[], metavar="FILE.py:FUNCTION",
         help="metrics of your own for real data: (golden, target) -> (value, message)",
     )  # fmt: skip
+    report.add_argument(
+        "-da", "--diff_analyze", action="store_true",
+        help="no tables, but in which ranks and calls error begins first (diff_analyze_….json)",
+    )  # fmt: skip
+    report.add_argument(
+        "-tensor_log", "--is_print_compare_log", action="store_true", help="changes nothing, as in msprobe 26.x"
+    )
     report.add_argument("--exit-code", action="store_true", help="exit with 1 when the dumps diverge")
     report.add_argument("--node", metavar="NAME", help=_NODE_HELP)
     report.add_argument(
@@ -231,6 +238,12 @@ def _compare(options: argparse.Namespace) -> int:
         return _print_node(_Sides(chosen.pairs[0].target, chosen.pairs[0].golden), settings, options)
     if options.node is not None:
         raise UsageError(f"compare: --node looks at one rank and step, here are {len(chosen.pairs)}; choose one")
+    if options.diff_analyze:
+        from msprobe_ms.comparison.many.first_divergence import first_divergence
+
+        lines, total = first_divergence(chosen, output_folder(options), settings)
+        print_verdict(lines)
+        return FAILED if total.failed else exit_status(options, divergent=total.verdict == Verdict.DIVERGENT)
     run = _compare_all if len(chosen.pairs) > 1 else _compare_one
     return run(chosen, output_folder(options), settings, options)
 
