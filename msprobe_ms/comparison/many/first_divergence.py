@@ -20,7 +20,7 @@ from msprobe_ms.dump.reading.reader import read_dump
 
 
 def first_divergence(plan: Plan, output: Path, options: Options) -> tuple[list[str], Total]:
-    """Compare all pairs, and write ``diff_analyze_{nanoseconds}.json``: the first ranks of the first step that diverges.
+    """Compare all pairs; write the first ranks of the first step that diverges as ``diff_analyze_{nanoseconds}.json``.
 
     Returns what came of it in words, a line each, and the total. Raises MsprobeError: a dump cannot be read, or the
     file not be written.
