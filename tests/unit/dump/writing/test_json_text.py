@@ -28,6 +28,7 @@ leaves = st.builds(
     data_name=st.none() | st.text(),
     md5=st.none() | st.from_regex("[0-9a-f]{8}", fullmatch=True),
     sketch=st.none() | st.binary(min_size=64, max_size=64).map(lambda raw: b64encode(raw).decode()),
+    strides=st.none() | st.lists(st.integers(-(2**40), 2**40), max_size=4),
 )  # fmt: skip
 
 
@@ -46,6 +47,8 @@ def plain(value: Any) -> Any:
             leaf["md5"] = value.md5
         if value.sketch is not None:
             leaf["Sketch"] = value.sketch
+        if value.strides is not None:
+            leaf["stride"] = list(value.strides)
         return leaf
     if isinstance(value, dict):
         return {key: plain(member) for key, member in value.items()}
