@@ -30,7 +30,7 @@ from msprobe_ms.recording.process_rank import ProcessRank
 from msprobe_ms.recording.progress import say_last_step_ended, say_nothing_recorded, speaks
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
-from msprobe_ms.recording.start_arguments import check_start
+from msprobe_ms.recording.start_arguments import TokenRange, check_start
 from msprobe_ms.recording.step import Step
 from msprobe_ms.recording.travelling import Travelling
 from msprobe_ms.support.errors import MsprobeError, UsageError
@@ -142,18 +142,18 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         """The framework's side of things; imported only now."""
 
     @MethodOfCurrent
-    def start(self, model: Any = None, token_range: Sequence[int] | None = None, rank_id: int | None = None) -> None:
+    def start(self, model: Any = None, token_range: TokenRange | None = None, rank_id: int | None = None) -> None:
         """Record from here to ``stop``.
 
         ``model`` is the network (a module, or a list or tuple of them); levels L0 and mix need it. ``token_range``
-        ``[first, last]`` records only those of the model's calls within the step, for inference. ``rank_id`` names the
-        dump's folder where the framework does not know the rank.
+        ``[first, last]``, or a set of numbers, records only those of the model's calls within the step, for inference.
+        ``rank_id`` names the dump's folder where the framework does not know the rank.
 
         Raises UsageError when the call cannot work.
         """
         self._guarded("start", partial(self._start, model, token_range, rank_id, sys._getframe(1)), self._pause)
 
-    def _start(self, model: Any, token_range: Sequence[int] | None, rank_id: int | None, caller: FrameType) -> None:
+    def _start(self, model: Any, token_range: TokenRange | None, rank_id: int | None, caller: FrameType) -> None:
         self._end_interrupted_step()
         self._reread_config()
         model = self._usual_model() if model is None else model
@@ -173,7 +173,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         else:
             self._runs.remove()
 
-    def _begin(self, model: Any, token_range: Sequence[int] | None = None) -> None:
+    def _begin(self, model: Any, token_range: TokenRange | None = None) -> None:
         opened = self._open()
         if opened is not None and self.config.level != "debug":
             opened.start(model, token_range)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -32,6 +31,7 @@ from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.recording.saved_values import SavePoints
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings, why_empty
+from msprobe_ms.recording.start_arguments import TokenRange, tokens_of
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
@@ -109,7 +109,7 @@ class DynamicStep(Step):
     def failed(self, error: Exception, where: str) -> None:
         self._errors.report(error, where)
 
-    def start(self, model: Any, token_range: Sequence[int] | None) -> None:
+    def start(self, model: Any, token_range: TokenRange | None) -> None:
         if self._compiler_calls is not None:
             self.stop()
         try:
@@ -137,11 +137,11 @@ class DynamicStep(Step):
                 self._errors.note("optimizer: updates are those of a network's parameters, give it to start(model)")
             elif self._optimizers is not None:
                 self._dump.guard(partial(self._optimizers.install, model), "start")
-            if token_range is not None:
+            if (tokens := tokens_of(token_range)) is not None:
                 root = model[0] if isinstance(model, (list, tuple)) else model
                 recorded = None if self._modules is None else self._modules.hand_over(root)
                 self._window = TokenWindow(
-                    self._framework, root, token_range, self._model_calls, self._open, self._remove_hooks, recorded
+                    self._framework, root, tokens, self._model_calls, self._open, self._remove_hooks, recorded
                 )
             hooks = (self._window, self._modules, self._named_modules, self._apis, self._jit, self._losses)
             there = [each for each in hooks if each is not None]

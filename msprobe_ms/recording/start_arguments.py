@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence, Set
 from typing import Any
 
 from msprobe_ms.config.values import is_range
@@ -10,15 +10,28 @@ from msprobe_ms.config.vocabulary import MODULE_LEVELS
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.support.errors import UsageError
 
+#: Calls of a model: the first and the last of them, or each by itself.
+TokenRange = Sequence[int] | Set[int]
+
+
+def tokens_of(token_range: object) -> Container[int] | None:
+    """Return the calls that ``[first, last]``, a range or a set of numbers stands for; None for anything else."""
+    if isinstance(token_range, (range, Set)):
+        numbers = all(type(number) is int and number >= 0 for number in token_range)
+        return token_range if numbers and token_range else None
+    if isinstance(token_range, (list, tuple)) and is_range(token_range):
+        return range(token_range[0], token_range[1] + 1)
+    return None
+
 
 def check_start(
-    framework: Framework, level: str, model: Any, token_range: Sequence[int] | None, rank_id: int | None
+    framework: Framework, level: str, model: Any, token_range: TokenRange | None, rank_id: int | None
 ) -> None:
     """Raise UsageError for arguments with which ``start`` cannot work at this ``level``."""
     models = check_models(framework, "start", model)
     if not models and level in MODULE_LEVELS:
         raise UsageError(f"start: level {level} records modules and needs the network: start(model)")
-    if token_range is not None and not (models and is_range(token_range)):
+    if token_range is not None and not (models and tokens_of(token_range) is not None):
         raise UsageError(f"start: token_range {token_range!r} is not accepted; give [first, last] and a model")
     if rank_id is not None and (not isinstance(rank_id, int) or rank_id < 0):
         raise UsageError(f"start: rank_id {rank_id!r} is not accepted; give an integer from 0 up")

@@ -13,6 +13,7 @@ from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.start_arguments import TokenRange
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import ThisProcess
 
@@ -54,7 +55,7 @@ class Step(ABC):
         logger.warning("%s: %s: %s; training goes on", where, type(error).__name__, error)
 
     @abstractmethod
-    def start(self, model: Any, token_range: Sequence[int] | None) -> None:
+    def start(self, model: Any, token_range: TokenRange | None) -> None:
         """Record from here on. Raises UsageError where that cannot work."""
 
     def save(self, variable: Any, name: str, save_backward: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.start_arguments import TokenRange
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
@@ -102,7 +103,7 @@ class GraphStep(Step):
 
     # -- the step's life -------------------------------------------------------------------------------------------
 
-    def start(self, model: Any, token_range: Sequence[int] | None = None) -> None:
+    def start(self, model: Any, token_range: TokenRange | None = None) -> None:
         if token_range is not None:
             raise UsageError(
                 "start: token_range counts calls of a model in dynamic graphs; leave it out in compiled ones"

@@ -22,6 +22,7 @@ from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.start_arguments import TokenRange
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.files import Permissions, replacing
@@ -69,7 +70,7 @@ class KernelStep(Step):
     def is_empty(self) -> bool:
         return self._is_empty
 
-    def start(self, model: Any, token_range: Sequence[int] | None) -> None:
+    def start(self, model: Any, token_range: TokenRange | None) -> None:
         if token_range is not None:
             raise UsageError(
                 "start: token_range counts calls of the model, which compiled graphs do not show; leave it"

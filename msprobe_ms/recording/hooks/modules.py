@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
@@ -143,7 +143,7 @@ class ModuleCalls:
 
 
 class TokenWindow:
-    """Counts the model's calls from 0 and records those from ``first`` to ``last`` and nothing else.
+    """Counts the model's calls from 0 and records those of ``tokens`` and nothing else.
 
     ``recorded`` brings the model's own calls to the recorder: hooks that are put on a module while it is called, or
     taken off, are too late or too early for that call.
@@ -153,7 +153,7 @@ class TokenWindow:
         self,
         framework: Framework,
         model: Any,
-        token_range: Sequence[int],
+        tokens: Container[int],
         calls: Iterator[int],
         open_recording: Callable[[], None],
         close_recording: Callable[[], None],
@@ -161,7 +161,7 @@ class TokenWindow:
     ) -> None:
         self._framework = framework
         self._model = model
-        self._first, self._last = token_range
+        self._tokens = tokens
         #: Gives the number of each call; it outlives the window, so that counting goes on after the next `start`.
         self._calls = calls
         self._open = open_recording
@@ -179,7 +179,7 @@ class TokenWindow:
         return taken_off(self, installed=bool(self._hooks))
 
     def _before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        if self._first <= next(self._calls) <= self._last:
+        if next(self._calls) in self._tokens:
             self._open()
             if self._recorded is not None:
                 return self._recorded.before(args, kwargs)

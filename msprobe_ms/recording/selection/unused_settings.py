@@ -55,7 +55,8 @@ class UnusedSettings:
                     logger.warning(text, _shown(end), _shown(first), effect)
             elif self._first("scope", end):
                 text = "scope: %s does not come in this step, %s%s"
-                logger.warning(text, _shown(end), effect, _near_end(end or "", calls))
+                near = _near_end(end or "", calls, numbered=config.numbers == "by_name")
+                logger.warning(text, _shown(end), effect, near)
         if stored is not None and stored.asked and not stored.hit and self._first("tensor_list", config.tensor_list):
             text = "tensor_list %s selects none of what is recorded in this step%s"
             logger.warning(text, _shown(config.tensor_list), _near_patterns(config.tensor_list, calls))
@@ -87,13 +88,16 @@ def _near_patterns(patterns: Sequence[str], calls: Calls) -> str:
     return f"; did you mean {' or '.join(shown)}?" if shown else ""
 
 
-def _near_end(end: str, calls: Calls) -> str:
+def _near_end(end: str, calls: Calls, *, numbered: bool) -> str:
+    """What an end may mean; ``numbered``: the numbers of calls follow from how many there were of each name."""
     entry = parse_entry(end)
     if entry is None:
         return _near_patterns([end], calls)
     near = _nearest(words(f"{entry.prefix}.{entry.name}.{entry.class_name}"), calls)
     if not near:
         return ""
+    if not numbered:
+        return f"; did you mean another call of {near[0]}?"
     found = _entry(near[0], entry.direction, min(entry.index or 0, calls[near[0]] - 1))
     if found == end:  # a backward, or a forward that ended with an exception
         return "" if entry.direction == FORWARD else "; its forward came"

@@ -476,7 +476,9 @@ def test_calls_before_construction() -> None:
 
 
 @pytest.mark.parametrize("level", ["L0", "L1", "mix"])
-@pytest.mark.parametrize(("token_range", "expected"), [((0, 0), 1), ((1, 2), 2), ([3, 9], 2), ([5, 6], 0)])
+@pytest.mark.parametrize(
+    ("token_range", "expected"), [((0, 0), 1), ((1, 2), 2), ([3, 9], 2), ([5, 6], 0), ({0, 3, 9}, 2)]
+)
 def test_token_range(ms: Any, dump_path: Path, level: str, token_range: Any, expected: int) -> None:
     """Only those calls of the model, and nothing before or after them."""
     net = small()

@@ -129,6 +129,7 @@ def test_the_scripts_of_the_manual(
         assert entries(tmp_path / "record_dir") == ["Layer.Conv1d.1.forward"]
     else:  # one operator, and ten are passed over first
         assert any("skip 11 passes over all of the 1 calls in this step" in text for text in warnings)
+        assert any(text.endswith("did you mean another call of Layer.Conv1d?") for text in warnings)
 
 
 def test_recordings_of_one_process_are_steps_of_their_folder(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from msprobe_ms.recording.start_arguments import check_start
+from msprobe_ms.recording.start_arguments import check_start, tokens_of
 from msprobe_ms.support.errors import UsageError
 
 FRAMEWORK: Any = SimpleNamespace(is_module=lambda each: each == "net", module_type="nn.Module")
@@ -28,6 +28,20 @@ FRAMEWORK: Any = SimpleNamespace(is_module=lambda each: each == "net", module_ty
 def test_what_is_refused(level: str, model: Any, token_range: Any, rank_id: Any, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         check_start(FRAMEWORK, level, model, token_range, rank_id)
+
+
+@pytest.mark.parametrize(
+    ("given", "tokens"),
+    [([1, 3], {1, 2, 3}), ((0, 0), {0}), ({0, 5}, {0, 5}), (range(2, 8, 3), {2, 5}), (frozenset({4}), {4})],
+)
+def test_tokens(given: Any, tokens: set[int]) -> None:
+    found = tokens_of(given)
+    assert found is not None and {number for number in range(10) if number in found} == tokens
+
+
+@pytest.mark.parametrize("given", [3, [1], [2, 1], [0, 1, 2], {-1}, {"0"}, {True}, set(), range(0), None])
+def test_what_is_no_tokens(given: Any) -> None:
+    assert tokens_of(given) is None
 
 
 @pytest.mark.parametrize(("level", "model"), [("L0", "net"), ("mix", ["net"]), ("L1", None)])
