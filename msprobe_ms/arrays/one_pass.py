@@ -118,7 +118,7 @@ def elements_at(address: int, dtype: Kind, shape: tuple[int, ...], strides: Sequ
 
     None where it has none, and of large ones that are not contiguous, whose order in memory numpy looks at first.
     """
-    if not address or 0 in shape:
+    if not address or (shape and min(shape) <= 0):  # or its shape is not known
         return None
     if strides is not None:
         if math.prod(shape) > BLOCK:

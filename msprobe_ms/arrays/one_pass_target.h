@@ -22,14 +22,18 @@ TARGET static inline float JOIN(as_float, SUFFIX)(uint32_t bits)
     return value;
 }
 
-/* By integers where a float would be subnormal: processors may be set to take those for 0. */
+/* By integers where a float would be subnormal: processors may be set to take those for 0. Masks in place of branches
+ * let compilers make vectors of it. */
 TARGET static inline float JOIN(from_half, SUFFIX)(uint16_t half)
 {
-    const uint32_t bits = half & 0x7fffu, bias = 112u << 23;
-    const float small = (float)(int32_t)bits * 0x1p-24f;
-    const float large = JOIN(as_float, SUFFIX)((bits << 13) + bias + (bits < 0x7c00u ? 0 : bias));
-    const float size = bits < 0x400u ? small : large;
-    return half & 0x8000u ? -size : size;
+    const int32_t bits = half & 0x7fff, bias = 112 << 23;
+    const float small = (float)bits * 0x1p-24f;
+    int32_t small_bits;
+    memcpy(&small_bits, &small, sizeof small_bits);
+    const int32_t large_bits = (bits << 13) + bias + (bias & -(bits >= 0x7c00));
+    const int32_t is_small = -(bits < 0x400);
+    const uint32_t size = (uint32_t)((small_bits & is_small) | (large_bits & ~is_small));
+    return JOIN(as_float, SUFFIX)(size | (uint32_t)(half & 0x8000) << 16);
 }
 
 TARGET static const float *JOIN(next_float, SUFFIX)(Elements *elements, size_t count, float *row)

@@ -36,17 +36,8 @@ def copy_of_sources(folder: Path) -> Path:
 def build_wheel(source: Path, folder: Path, env: dict[str, str] | None = None) -> Path:
     """The wheel of ``source`` (a tree or an sdist), built by pip without a network; ``env`` adds to the environment."""
     options = ("--no-deps", "--no-index", "--no-build-isolation", "-q", "-w")
-    run(
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        *options,
-        folder,
-        source,
-        cwd=folder.parent,
-        env={**os.environ, **(env or {})},
-    )
+    everything = {**os.environ, **(env or {})}
+    run(sys.executable, "-m", "pip", "wheel", *options, folder, source, cwd=folder.parent, env=everything)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
