@@ -28,6 +28,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Stands for MSAdapter in the tests. Its own requirements are another MindSpore and much that its part we use never imports.
 MINDTORCH := mindnlp==0.5.1
 FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pyproject.toml)
+# What is compiled at the install.
+ONE_PASS := $(wildcard msprobe_ms/arrays/one_pass*.[ch])
 
 .PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep clean
 
@@ -117,7 +119,7 @@ clean:
 
 # One stamp for each extra: nothing is installed again until the metadata changes.
 .PRECIOUS: .venv/installed-%
-.venv/installed-%: pyproject.toml setup.py | .venv/created
+.venv/installed-%: pyproject.toml setup.py $(ONE_PASS) | .venv/created
 	$(PIP) -e '.[$*]'
 	@touch $@
 

@@ -23,6 +23,7 @@ from __future__ import annotations
 import binascii
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
@@ -123,7 +124,7 @@ def sketch(array: np.ndarray, first: int = 0) -> np.ndarray | None:
     """
     if array.size == 0 or array.dtype.kind not in "fiubc":
         return None
-    flat = _in_order(array)
+    flat = in_order(array).ravel()
     if flat.dtype.kind == "c":
         flat, first = flat.view(flat.real.dtype), 2 * first
     found = []
@@ -137,15 +138,20 @@ def sketch(array: np.ndarray, first: int = 0) -> np.ndarray | None:
     return together(found)
 
 
-def _in_order(array: np.ndarray) -> np.ndarray:
-    """The elements in C order, flat; a copy where the array is not contiguous."""
-    if array.ndim != 2 or array.size <= BLOCK or array.strides[0] > array.strides[1]:
-        return array.ravel()
-    # Of a large transposed matrix a few columns at once, which takes half to three quarters of the time of all.
+def is_transposed(array: np.ndarray) -> bool:
+    """Whether an array is a large matrix, neighbours in the order of whose elements lie far apart in memory."""
+    return array.ndim == 2 and array.size > BLOCK and abs(array.strides[0]) < abs(array.strides[1])
+
+
+def in_order(array: np.ndarray) -> np.ndarray:
+    """Return the array with its elements in C order; a copy where it is not contiguous."""
+    if not is_transposed(array):
+        return np.ascontiguousarray(array)
+    # A few columns at once, which takes half to three quarters of the time of all.
     copy = np.empty(array.shape, array.dtype)
     for start in range(0, array.shape[1], _COLUMNS):
         copy[:, start : start + _COLUMNS] = array[:, start : start + _COLUMNS]
-    return copy.reshape(-1)
+    return copy
 
 
 def together(parts: Sequence[np.ndarray | None]) -> np.ndarray | None:
@@ -212,10 +218,14 @@ def _finish(numbers: np.ndarray, size: int) -> np.ndarray:
 def encode(numbers: np.ndarray, dtype: np.dtype) -> str:
     """Turn a sketch of a tensor of this dtype into its text (docs/format.md, "Sketches")."""
     exact = dtype.kind in "iu" or dtype.itemsize // (2 if dtype.kind == "c" else 1) > 4
-    try:
-        raw = (_FLOAT64 if exact else _FLOAT32).pack(*numbers.tolist())
-    except OverflowError:
-        raw = _FLOAT64.pack(*numbers.tolist())
+    return text(_FLOAT64.pack(*numbers.tolist()), exact=exact)
+
+
+def text(raw: bytes, *, exact: bool) -> str:
+    """Turn sixteen float64 into the text of a sketch, in float32 unless ``exact`` or too large for that."""
+    if not exact:
+        with suppress(OverflowError):
+            raw = _FLOAT32.pack(*_FLOAT64.unpack(raw))
     return binascii.b2a_base64(raw, newline=False).decode("ascii")
 
 

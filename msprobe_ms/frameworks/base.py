@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
+from msprobe_ms.arrays.one_pass import Elements
 from msprobe_ms.arrays.repetition import Distinct, distinct
 from msprobe_ms.arrays.statistics import parts
 from msprobe_ms.dump.dialects import Dialect
@@ -121,6 +122,11 @@ class Framework(ABC):
         """Yield what ``to_numpy`` gives in parts, in the order of elements, so that no copy of the whole is held."""
         for index in parts(tuple(tensor.shape)):
             yield self.to_numpy(tensor[index])
+
+    def elements(self, tensor: Any) -> Elements | None:
+        """Return where the elements of a readable tensor lie, once they are computed; None where `to_numpy` has to
+        read them. Asked for only where `one_pass` is built."""
+        return None
 
     def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
         """Return address and bytes of the memory that holds the tensor; ``array`` is ``to_numpy(tensor)``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -28,14 +29,15 @@ def copy_of_sources(folder: Path) -> Path:
     for name in ("setup.py", "pyproject.toml", "LICENSE", "README.md", "Makefile"):
         if (ROOT / name).exists():
             shutil.copy2(ROOT / name, folder)
-    shutil.copytree(ROOT / "msprobe_ms", folder / "msprobe_ms", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "msprobe_ms", folder / "msprobe_ms", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     return folder
 
 
-def build_wheel(source: Path, folder: Path) -> Path:
-    """The wheel of ``source`` (a tree or an sdist), built by pip without a network."""
+def build_wheel(source: Path, folder: Path, env: dict[str, str] | None = None) -> Path:
+    """The wheel of ``source`` (a tree or an sdist), built by pip without a network; ``env`` adds to the environment."""
     options = ("--no-deps", "--no-index", "--no-build-isolation", "-q", "-w")
-    run(sys.executable, "-m", "pip", "wheel", *options, folder, source, cwd=folder.parent)
+    everything = {**os.environ, **(env or {})}
+    run(sys.executable, "-m", "pip", "wheel", *options, folder, source, cwd=folder.parent, env=everything)
     (wheel,) = folder.glob("*.whl")
     return wheel
 

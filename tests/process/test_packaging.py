@@ -18,6 +18,9 @@ from installs import ROOT, Environment, build_wheel, copy_of_sources, run
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+#: Whether the extension in C can be built here.
+COMPILER = shutil.which(os.environ.get("CC", "cc")) is not None
+
 #: Parts that work inside a training process, so may import its framework; all others compare dumps without one.
 IN_TRAINING = (
     "msprobe_ms.frameworks", "msprobe_ms.recording.hooks", "msprobe_ms.mindspore", "msprobe_ms.pytorch",
@@ -90,8 +93,9 @@ def test_the_extras_bring_frameworks_that_work(metadata: email.message.Message) 
 
 def test_the_wheel_holds_every_module_and_data_file_once(source: Path, wheel: Path) -> None:
     expected = set()
+    expected.update(["msprobe_ms/arrays/_one_pass.abi3.so"] if COMPILER else [])
     for file in (source / "msprobe_ms").rglob("*"):
-        if file.suffix in {".py", ".yaml", ".json", ".js", ".css"} or file.name == "py.typed":
+        if file.suffix in {".py", ".pyi", ".yaml", ".json", ".js", ".css"} or file.name == "py.typed":
             name = file.relative_to(source).as_posix().replace("msprobe_ms/compat/msprobe/", "msprobe/")
             expected.add(name.removeprefix("msprobe_ms/compat/modules/"))
     assert packaged(wheel) == expected
@@ -110,6 +114,26 @@ def test_the_sdist_of_setup_py_builds_the_same_wheel(wheel: Path, tmp_path: Path
     run(sys.executable, "setup.py", "-q", "sdist", cwd=source)
     (sdist,) = (source / "dist").iterdir()
     assert packaged(build_wheel(sdist, tmp_path / "wheel")) == packaged(wheel)
+
+
+def test_without_a_compiler_numpy_computes_figures(source: Path, tmp_path: Path) -> None:
+    """The install succeeds, and what records says once that it takes longer."""
+    wheel = build_wheel(copy_of_sources(tmp_path / "source"), tmp_path / "wheel", {"CC": "/nonexistent/cc"})
+    assert not any(name.endswith(".so") for name in packaged(wheel))
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "installed")
+    script = (
+        "import numpy as np\n"
+        "from msprobe_ms.arrays import one_pass, statistics\n"
+        "assert '/installed/' in one_pass.__file__\n"
+        "one_pass.say_if_missing(), one_pass.say_if_missing()\n"
+        "print(one_pass.is_built(), *statistics.statistics(np.arange(5)))\n"
+    )
+    done = run(
+        sys.executable, "-c", script, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+    )
+    assert done.stdout.split() == ["False", "4.0", "0.0", "2.0", str(30**0.5)]
+    assert done.stderr.count("C compiler") == 1
 
 
 def test_everything_offline_imports_without_a_framework(environment: Environment) -> None:

@@ -12,6 +12,7 @@ from mindspore._c_expression import TensorPy
 from packaging.version import Version
 
 from msprobe_ms.arrays.dtypes import narrow_width, widen
+from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, kind_of
 from msprobe_ms.arrays.statistics import parts
 
 #: Dtypes whose memory MindSpore hands to others; from 2.8 on.
@@ -27,6 +28,16 @@ _HANDED_ON = frozenset(
 _storage, _offset, _strides, _is_contiguous = (
     getattr(TensorPy, name, None) for name in ("untyped_storage", "storage_offset", "stride", "is_contiguous")
 )
+
+#: Whether ``_data_ptr`` is known to wait for what computes a tensor, and to be the address of a view's first element.
+_HAS_ADDRESSES = Version(mindspore.__version__) >= Version("2.10")
+
+#: The dtypes that are read where they lie.
+_KINDS: dict[Any, Kind] = {
+    dtype: kind
+    for dtype in vars(mindspore.common.dtype).values()
+    if isinstance(dtype, mindspore.common.dtype.Type) and (kind := kind_of(str(dtype)))
+}
 
 #: DLPack's device: the CPU, the first.
 _CPU = (1, 0)
@@ -81,6 +92,19 @@ def to_numpy(tensor: Any) -> np.ndarray:
     # Met a thousand times a step, and mostly there is nothing to do: no calls that find that out.
     array = tensor.asnumpy() if tensor.is_contiguous() else _array(tensor)
     return array if array.dtype.kind != "V" else _readable(array, tensor.dtype)
+
+
+def elements(tensor: Any) -> Elements | None:
+    """Where the elements of a tensor on the host lie. To ask for its address is to wait for its values.
+
+    None before MindSpore 2.10, whose addresses were not looked into, and for what has no memory yet.
+    """
+    if not _HAS_ADDRESSES or _is_contiguous is None or _strides is None:
+        return None
+    if (kind := _KINDS.get(tensor.dtype)) is None:
+        return None
+    strides = None if _is_contiguous(tensor) else _strides(tensor)
+    return elements_at(tensor._data_ptr(), kind, tuple(tensor.shape), strides)
 
 
 def in_parts(tensor: Any) -> Iterator[np.ndarray]:

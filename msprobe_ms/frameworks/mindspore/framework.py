@@ -18,6 +18,7 @@ from mindspore.communication import GlobalComm, comm_func, get_process_group_ran
 from mindspore.ops import Primitive
 
 from msprobe_ms.arrays.npy import write_npy, write_npy_in_parts
+from msprobe_ms.arrays.one_pass import Elements
 from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.frameworks.base import (
     After,
@@ -37,7 +38,7 @@ from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, Gra
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
-from msprobe_ms.frameworks.mindspore import cell_hooks, device_statistics, jit, kernels, modes
+from msprobe_ms.frameworks.mindspore import arrays, cell_hooks, device_statistics, jit, kernels, modes
 from msprobe_ms.frameworks.mindspore.arrays import in_parts, is_in_memory, to_numpy
 from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, gradient_calls, has_graph
 from msprobe_ms.frameworks.mindspore.graphs.callbacks import MindSporeTaps
@@ -112,6 +113,9 @@ class MindSpore(Framework):
         return self._on_device or is_in_memory(tensor)
 
     to_numpy = staticmethod(to_numpy)
+
+    def elements(self, tensor: Any) -> Elements | None:
+        return None if self._on_device else arrays.elements(tensor)
 
     def copies(self, tensor: Any) -> bool:
         on_host = mindspore.get_context("device_target") == "CPU"

@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
+from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, kind_of
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
 from msprobe_ms.arrays.statistics import LARGE
 from msprobe_ms.dump.dialects import PYTORCH
@@ -32,6 +33,11 @@ _WIDER: dict[torch.dtype, torch.dtype] = {torch.bfloat16: torch.float32, torch.c
     dtype: torch.float32
     for name, dtype in vars(torch).items()
     if name.startswith("float8_") and isinstance(dtype, torch.dtype)
+}
+
+#: The dtypes that are read where they lie.
+_KINDS: dict[torch.dtype, Kind] = {
+    dtype: kind for dtype in vars(torch).values() if isinstance(dtype, torch.dtype) and (kind := kind_of(str(dtype)))
 }
 
 #: Whether a tensor is the stand-in of a transform, such as vmap, which may have left it to others.
@@ -139,6 +145,14 @@ class PyTorch(TorchModules):
 
     def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
         return super().in_parts(_strided(tensor))
+
+    def elements(self, tensor: Any) -> Elements | None:
+        if type(tensor) not in _COMMON or (kind := _KINDS.get(tensor.dtype)) is None:
+            return None
+        if not tensor.is_cpu or tensor.layout is not torch.strided or tensor.is_neg():
+            return None
+        strides = None if tensor.is_contiguous() else tensor.stride()
+        return elements_at(tensor.data_ptr(), kind, tuple(tensor.shape), strides)
 
     def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
         if tensor.is_cpu and type(tensor) in _COMMON and tensor.layout is torch.strided:

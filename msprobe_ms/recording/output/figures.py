@@ -9,15 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from msprobe_ms.arrays.one_pass import elements_of, is_built, say_if_missing
 from msprobe_ms.arrays.repetition import Distinct, distinct
 from msprobe_ms.arrays.statistics import (
     NOTHING,
     ChunkedStatistics,
+    Statistics,
     StatisticsCache,
     checksum,
     is_large,
     statistics,
     summary,
+    summary_of,
 )
 from msprobe_ms.frameworks.base import Framework
 
@@ -54,6 +57,7 @@ class FigureReader:
         self._md5 = md5
         self._sketch = sketch
         self._known = StatisticsCache(sketch=sketch)
+        say_if_missing()
 
     def of_tensor(self, tensor: Any, *, exact: bool) -> Figures:
         """Read a tensor that is readable; ``exact`` where its bytes are needed as well."""
@@ -68,12 +72,20 @@ class FigureReader:
         if large:
             whole = ChunkedStatistics(framework.in_parts(tensor), md5=self._md5, sketch=self._sketch)
             return Figures(whole.statistics, whole.sketch, whole.md5, whole.nbytes)
+        elements = None if exact or self._md5 or not is_built() else framework.elements(tensor)
+        if elements is not None:
+            return Figures(*summary_of(elements, sketch=self._sketch))
         array = framework.to_numpy(tensor)
+        if not self._md5 and (elements := elements_of(array)) is not None:  # takes no longer than a checksum
+            return Figures(*self._summary(array), None, array.nbytes, array)
         numbers, sketch, crc = self._known.statistics(framework.place(tensor, array), array)
         md5 = None
         if self._md5:
             md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
         return Figures(numbers, sketch, md5, array.nbytes, array)
+
+    def _summary(self, array: np.ndarray) -> tuple[Statistics, str | None]:
+        return summary(array) if self._sketch else (statistics(array), None)
 
     def _of_distinct(self, tensor: Any, known: Distinct) -> Figures:
         """The same of a tensor that shows more elements than it holds: no sketch, no checksum."""
@@ -96,7 +108,7 @@ class FigureReader:
         if known.elements is not array:
             numbers = known.statistics(statistics(known.elements), array.size)
             return Figures(numbers, size=array.nbytes, array=array, refused=array.size > _MOST_STORED)
-        numbers, sketch = summary(array) if self._sketch else (statistics(array), None)
+        numbers, sketch = self._summary(array)
         return Figures(numbers, sketch, checksum(array) if self._md5 else None, array.nbytes, array)
 
 

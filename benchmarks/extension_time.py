@@ -1,0 +1,107 @@
+"""What the pass in C saves a recorded training step: ratios to the step without the tool, with C and with numpy.
+
+    python benchmarks/extension_time.py --framework mindspore --levels L0 mix --rounds 25
+    python benchmarks/extension_time.py --framework pytorch
+
+Steps without the tool, recorded with the extension and recorded without it alternate in one process, so that a slow
+moment of the machine touches all alike. A line of JSON a level: for wall and CPU time the ratio of medians, and of the
+quickest steps. MindSpore runs under ``launch_blocking``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.arrays import one_pass
+
+_WARM = 2
+
+
+def _mindspore_step() -> tuple[Any, Callable[[], None]]:
+    import mindspore
+    import step_time
+
+    mindspore.runtime.launch_blocking()
+    return step_time._training_step()
+
+
+def _pytorch_step() -> tuple[Any, Callable[[], None]]:
+    import torch
+    from torch import nn
+
+    torch.manual_seed(7)
+    torch.set_num_threads(1)  # they would wait for one another where others use the machine
+    layer = nn.TransformerEncoderLayer(256, 8, 1024, dropout=0.0, batch_first=True, norm_first=True)
+    encoder = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
+    net = nn.Sequential(nn.Embedding(1000, 256), encoder, nn.Linear(256, 1000))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    ids, labels = torch.randint(0, 1000, (4, 64)), torch.randint(0, 1000, (4 * 64,))
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(ids).reshape(-1, 1000), labels)
+        loss.backward()
+        optimizer.step()
+        loss.item()
+
+    return net, step
+
+
+def measure(framework: str, level: str, rounds: int, folder: str) -> dict[str, Any]:
+    """Ratios of both kinds of recorded steps to those without the tool."""
+    net, step = _mindspore_step() if framework == "mindspore" else _pytorch_step()
+    if framework == "mindspore":
+        from msprobe_ms import PrecisionDebugger
+    else:
+        from msprobe_ms.pytorch import PrecisionDebugger
+    debugger = PrecisionDebugger(task="statistics", level=level, dump_path=folder)
+    built = one_pass._figures
+
+    def recorded(figures: Any) -> None:
+        one_pass._figures = figures
+        debugger.start(net)
+        step()
+        debugger.stop()
+        debugger.step()
+
+    ways: dict[str, Callable[[], None]] = {"bare": step, "c": lambda: recorded(built), "numpy": lambda: recorded(None)}
+    times: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
+    for number in range(_WARM + rounds):
+        for way, run in ways.items():
+            wall, cpu = time.perf_counter(), time.process_time()
+            run()
+            if number >= _WARM:
+                times[way].append((time.perf_counter() - wall, time.process_time() - cpu))
+            for dump in Path(folder).iterdir():
+                shutil.rmtree(dump)
+    found: dict[str, Any] = {"framework": framework, "level": level, "rounds": rounds}
+    for place, clock in enumerate(("wall", "cpu")):
+        for word, choose in (("median", statistics.median), ("least", min)):
+            of = {way: choose([row[place] for row in column]) for way, column in times.items()}
+            found[f"{clock}_{word}"] = {way: round(of[way] / of["bare"], 2) for way in ("c", "numpy")}
+    return found | {"bare_ms": round(statistics.median(wall for wall, _ in times["bare"]) * 1e3, 1)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--framework", choices=("mindspore", "pytorch"), default="mindspore")
+    parser.add_argument("--levels", nargs="+", default=["L0", "mix"])
+    parser.add_argument("--rounds", type=int, default=25)
+    options = parser.parse_args()
+    if not one_pass.is_built():
+        parser.error("the extension is not built: there was no compiler at the install")
+    for level in options.levels:
+        with tempfile.TemporaryDirectory() as folder:
+            print(json.dumps(measure(options.framework, level, options.rounds, folder)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
