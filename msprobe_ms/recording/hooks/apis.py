@@ -13,11 +13,10 @@ from types import ModuleType
 from typing import Any
 
 from msprobe_ms.frameworks.base import Framework, Namespace
-from msprobe_ms.recording.calls import Subject
+from msprobe_ms.recording.calls import CallTaker, Subject
 from msprobe_ms.recording.hooks.communication import Communication
 from msprobe_ms.recording.hooks.early_imports import EarlyBindings
 from msprobe_ms.recording.hooks.operators import PrimitiveHooks
-from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.errors import ConfigError, UsageError
 from msprobe_ms.support.patching import Patch, do_all
 from msprobe_ms.support.text import show
@@ -142,7 +141,9 @@ class ApiHooks:
 
     def __init__(self, framework: Framework, apis: ApiList) -> None:
         self._framework = framework
-        self._recorder: Recorder | None = None
+        #: What they were made of.
+        self.chosen = apis
+        self._recorder: CallTaker | None = None
         self._patches = [*self._make_patches(apis), *(Patch(*each) for each in framework.beside_wrappers())]
         self._primitives = PrimitiveHooks(framework)
         self._early = EarlyBindings()
@@ -150,7 +151,7 @@ class ApiHooks:
         self._models: Any = None
         self._custom: dict[tuple[int, str], Patch] = {}
 
-    def install(self, recorder: Recorder, models: Any = None) -> None:
+    def install(self, recorder: CallTaker, models: Any = None) -> None:
         """Bring calls of the listed APIs to ``recorder`` until ``remove``; ``models`` name the operators they hold."""
         self._recorder = recorder
         if self._copies is not None:

@@ -1,0 +1,157 @@
+"""Repeat single calls of MindSpore within a training."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore import Parameter, Tensor, ops
+
+from msprobe_ms.arrays.changes import Change, bits_of, last_bit_flipped, measure, nearby
+from msprobe_ms.frameworks.mindspore.arrays import is_in_memory, to_numpy, widened
+from msprobe_ms.frameworks.repeating import LARGEST, SMALLEST, Repeater, Restore
+
+_FLOATS = {
+    mindspore.float16: "float16",
+    mindspore.bfloat16: "bfloat16",
+    mindspore.float32: "float32",
+    mindspore.float64: "float64",
+}
+_INTEGERS = {16: np.int16, 32: np.int32, 64: np.int64}
+#: Elements up to which NumPy compares in float64.
+_SMALL = 1 << 16
+#: Differences of this many smallest numbers are rounding below the normal ones.
+_ROUNDING = 16
+
+#: Operators whose kernels keep the state of their random numbers to themselves.
+_DRAWING = re.compile(
+    r"Dropout(?!DoMask|Grad)\w*|Uniform(Real|Int)|\w*CandidateSampler|Standard(Normal|Laplace)|Gamma|Poisson|Random\w+|"
+    r"Multinomial\w*|Bernoulli\w*|Randperm\w*|\w*TruncatedNormal|LogNormalReverse|CudnnUniformReal|Normal\w*"
+)
+
+_gradients = ops.GradOperation(get_all=True, sens_param=True)
+_cast, _detached = ops.Cast(), ops.stop_gradient
+
+
+class MindSporeRepeater(Repeater):
+    """Repeats calls of MindSpore in dynamic graphs."""
+
+    def __init__(self) -> None:
+        self._on_host = mindspore.get_context("device_target") == "CPU"
+        self.no_cpu = None if self._on_host else "MindSpore runs single calls on the device alone"
+
+    def float_name(self, tensor: Any) -> str | None:
+        return _FLOATS.get(tensor.dtype)
+
+    def is_plain(self, tensor: Any) -> bool:
+        return issubclass(type(tensor), Tensor) and is_in_memory(tensor)
+
+    def memory(self, tensor: Any) -> object:
+        return tensor._data_ptr(), tensor.dtype, tensor.shape
+
+    def storage(self, tensor: Any) -> object:
+        return tensor._data_ptr()
+
+    def detached(self, tensor: Any) -> Any:
+        return _detached(tensor)
+
+    def alias(self, tensor: Any) -> Any:
+        # Kernels write to tensors and nothing tells: the moving average of a batch normalisation is one.
+        return self.copy(tensor)
+
+    def copy(self, tensor: Any) -> Any:
+        if tensor.dtype == mindspore.bfloat16 or not self._on_host:
+            return _cast(tensor, tensor.dtype).copy()
+        return Tensor(np.array(tensor.asnumpy()), tensor.dtype)
+
+    def moved(self, tensor: Any, seed: int, ulps: int) -> Any:
+        return self._by_bits(tensor, lambda bits, name: nearby(bits, name, seed, ulps))
+
+    def flipped(self, tensor: Any) -> Any:
+        return self._by_bits(tensor, last_bit_flipped)
+
+    @staticmethod
+    def _by_bits(tensor: Any, change: Callable[[Any, str], Any]) -> Any:
+        name = _FLOATS[tensor.dtype]
+        array = tensor.asnumpy()
+        bits = np.atleast_1d(np.ascontiguousarray(array)).view(_INTEGERS[bits_of(name)])
+        with np.errstate(over="ignore"):
+            found = change(bits, name).view(array.dtype).reshape(array.shape)
+        if name != "bfloat16":
+            return Tensor(found, tensor.dtype)
+        return Tensor(widened(found), mindspore.float32).astype(mindspore.bfloat16)
+
+    def exchanged(self, tensor: Any) -> Any:
+        if tensor.size < 2:
+            return None
+        found = np.array(to_numpy(tensor))
+        first, last = ((0,), (-1,)) if found.ndim == 1 else ((0, 0), (-1, -1))
+        found[first], found[last] = found[last].copy(), found[first].copy()
+        return Tensor(found).astype(tensor.dtype)
+
+    def widened(self, tensor: Any) -> Any:
+        return _cast(tensor, mindspore.float32)
+
+    def on_cpu(self, tensor: Any) -> Any:
+        return tensor
+
+    def like(self, tensor: Any, original: Any) -> Any:
+        return tensor if tensor.dtype == original.dtype else _cast(tensor, original.dtype)
+
+    def magnitudes(self, tensor: Any) -> Any:
+        return Tensor(np.abs(to_numpy(tensor))).astype(tensor.dtype)
+
+    def measure(self, original: Any, other: Any, limit: float) -> Change:
+        name = _FLOATS[original.dtype]
+        smallest, largest = _ROUNDING * SMALLEST[name], LARGEST[name]
+        if self._on_host or original.size <= _SMALL:
+            wide = np.float64 if name == "float64" or original.size <= _SMALL else np.float32
+            own, others = (to_numpy(each).astype(wide) for each in (original, other))
+            with np.errstate(all="ignore"):
+                return measure(np, own, others, limit, smallest, largest)
+        kind = mindspore.float64 if name == "float64" else mindspore.float32
+        return measure(ops, _cast(original, kind), _cast(other, kind), limit, smallest, largest)
+
+    # -- calls -----------------------------------------------------------------------------------------------------
+
+    def generators(self, values: Sequence[Any]) -> Callable[[], Restore]:
+        return _state
+
+    def draws(self, operator: str) -> bool:
+        return _DRAWING.fullmatch(operator) is not None
+
+    def gradients(
+        self,
+        function: Callable[[Sequence[Any]], Sequence[Any]],
+        tensors: Sequence[Any],
+        output_gradients: Sequence[Any],
+    ) -> Sequence[Any]:
+        failure: Exception | None = None
+        seeds = [gradient for gradient in output_gradients if gradient is not None]
+
+        def differentiable(*leaves: Any) -> Any:
+            nonlocal failure
+            try:
+                outputs = function(leaves)
+                pairs = zip(outputs, output_gradients, strict=True)
+                return tuple(output for output, gradient in pairs if gradient is not None)
+            except Exception as error:  # raised from here, it would leave a graph behind that the next backward runs
+                failure = error
+                return tuple(seeds)
+
+        found = _gradients(differentiable)(*map(_tensor, tensors), tuple(seeds))
+        if failure is not None:
+            raise failure
+        return found if isinstance(found, tuple) else (found,)
+
+
+def _tensor(value: Any) -> Any:
+    return Tensor(value) if isinstance(value, Parameter) else value
+
+
+def _state() -> Restore:
+    return partial(mindspore.set_rng_state, mindspore.get_rng_state())
