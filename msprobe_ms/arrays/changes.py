@@ -112,9 +112,11 @@ def measure(xp: Any, original: Any, other: Any, limit: float, smallest: float, l
         widest = float(gaps.max())
     if widest <= smallest:
         return found._replace(scale=float(sizes.max()))
-    changed = int((gaps > sizes * limit + smallest).sum())
+    scale = float(sizes.max())
+    # Of zeros those alone that are far from it now: they are what is left of equal numbers, or were a mask.
+    changed = int(((gaps > sizes * limit + smallest) & ((sizes > 0) | (gaps > limit * scale))).sum())
     place = int(gaps.argmax())
-    found = found._replace(largest=widest, scale=float(sizes.max()), changed=changed)
+    found = found._replace(largest=widest, scale=scale, changed=changed)
     return found._replace(before=float(original[place]), after=float(other[place]))
 
 

@@ -54,7 +54,7 @@ class Repeater(ABC):
 
     @abstractmethod
     def alias(self, tensor: Any) -> Any:
-        """Return the tensor outside of every gradient graph; a copy where nothing tells whether it is written to."""
+        """Return the tensor outside of every gradient graph; a copy where a call may write to it and nothing tells."""
 
     @abstractmethod
     def copy(self, tensor: Any) -> Any:
@@ -113,6 +113,10 @@ class Repeater(ABC):
     def casts(self) -> bool:
         """Whether the framework casts arguments to narrow dtypes here."""
         return False
+
+    @abstractmethod
+    def watch_gradient(self, tensor: Any, hook: Callable[[Any], None]) -> None:
+        """Have ``hook`` told what gradient goes into the node that made a tensor, whatever the script's hooks do."""
 
     @abstractmethod
     def gradients(

@@ -34,7 +34,7 @@ _DRAWING = re.compile(
 )
 
 _gradients = ops.GradOperation(get_all=True, sens_param=True)
-_cast, _detached = ops.Cast(), ops.stop_gradient
+_cast, _copied, _detached = ops.Cast(), ops.deepcopy, ops.stop_gradient
 
 
 class MindSporeRepeater(Repeater):
@@ -64,9 +64,7 @@ class MindSporeRepeater(Repeater):
         return self.copy(tensor)
 
     def copy(self, tensor: Any) -> Any:
-        if tensor.dtype == mindspore.bfloat16 or not self._on_host:
-            return _cast(tensor, tensor.dtype).copy()
-        return Tensor(np.array(tensor.asnumpy()), tensor.dtype)
+        return self.on_cpu(_detached(tensor))
 
     def moved(self, tensor: Any, seed: int, ulps: int) -> Any:
         return self._by_bits(tensor, lambda bits, name: nearby(bits, name, seed, ulps))
@@ -97,7 +95,8 @@ class MindSporeRepeater(Repeater):
         return _cast(tensor, mindspore.float32)
 
     def on_cpu(self, tensor: Any) -> Any:
-        return tensor
+        # A copy in memory of MindSpore's own: sums of some kernels depend on where in memory it begins.
+        return tensor.copy() if tensor.dtype == mindspore.bfloat16 else _copied(tensor)
 
     def like(self, tensor: Any, original: Any) -> Any:
         return tensor if tensor.dtype == original.dtype else _cast(tensor, original.dtype)
@@ -123,6 +122,10 @@ class MindSporeRepeater(Repeater):
 
     def draws(self, operator: str) -> bool:
         return _DRAWING.fullmatch(operator) is not None
+
+    def watch_gradient(self, tensor: Any, hook: Callable[[Any], None]) -> None:
+        number = tensor._output_index
+        tensor._grad_node.register_prehook(lambda gradients: hook(gradients[number]))
 
     def gradients(
         self,

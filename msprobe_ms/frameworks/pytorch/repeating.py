@@ -54,7 +54,8 @@ class TorchRepeater(Repeater):
         return tensor.detach()
 
     def alias(self, tensor: Any) -> Any:
-        return tensor.detach()
+        # A batch normalisation writes its moving averages, and no version tells; what takes part in a graph is safe.
+        return tensor.detach() if tensor.requires_grad else self.copy(tensor)
 
     def copy(self, tensor: Any) -> Any:
         return tensor.detach().clone()
@@ -129,6 +130,10 @@ class TorchRepeater(Repeater):
             if self.casts():
                 stack.enter_context(torch.autocast(kind, enabled=False))
         return stack
+
+    def watch_gradient(self, tensor: Any, hook: Callable[[Any], None]) -> None:
+        number = tensor.output_nr
+        tensor.grad_fn.register_prehook(lambda gradients: hook(gradients[number]))
 
     def gradients(
         self,

@@ -16,6 +16,7 @@ def fixed(tools: Tools, repetition: Repetition, function: Function, output: Any)
     Gradients flow through it. Raises `NotRepeatableError` where it cannot stand for the result, and what the call does.
     """
     framework, repeater, perturbation = tools.framework, tools.repeater, tools.perturbation
+    assert perturbation.fix is not None
     own = leaves(output)
     held = {repeater.storage(each) for each in repetition.tensors}
     results = [each for each in own if framework.is_tensor(each)]
@@ -26,9 +27,9 @@ def fixed(tools: Tools, repetition: Repetition, function: Function, output: Any)
     others = {}
     for tensor in repetition.tensors:
         if perturbation.all_tensors or repeater.float_name(tensor):
-            others[id(tensor)] = changed = perturbation.change(repeater, tensor, 0)
-            if changed is None:
-                del others[id(tensor)]
+            changed = perturbation.fix(repeater, tensor)
+            if changed is not None:
+                others[id(tensor)] = changed
     args, kwargs = repetition.exchanged(others)
     with ExitStack() as around:
         around.enter_context(repetition.as_before())

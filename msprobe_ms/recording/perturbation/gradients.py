@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from msprobe_ms.recording.perturbation.arguments import NotRepeatableError, leaves
@@ -38,7 +39,7 @@ class GradientCheck:
         self._watched = [stand_ins[each] for each in watched]
         self._function: Function | None = None
         self._places: list[int] = []
-        self._output_gradients: Sequence[Any] = ()
+        self._output_gradients: list[Any] = []
         self._input_gradients: Sequence[Any] | Exception = ()
 
     def settle(self, outputs: Sequence[Any]) -> None:
@@ -54,16 +55,17 @@ class GradientCheck:
             for place, each in enumerate(found)
             if framework.is_tensor(each) and framework.can_watch(each, parameters=False)
         ]
-        tensors = [found[place] for place in self._places]
-        self.settle(tensors)
-        if not tensors:
+        self.settle([found[place] for place in self._places])
+        if not self._places:
             raise NotRepeatableError("no gradient flows through it")
         self._function = function
-        framework.watch_outputs(tensors, self._outputs_came, self._watch)
+        self._output_gradients = [None] * len(self._places)
+        for number, place in enumerate(self._places):
+            self._tools.repeater.watch_gradient(found[place], partial(self._output_came, number))
 
-    def _outputs_came(self, gradients: Sequence[Any] | Exception) -> None:
-        if not isinstance(gradients, Exception):
-            self._output_gradients = list(gradients)
+    def _output_came(self, number: int, gradient: Any) -> None:
+        if self._function is not None and gradient is not None:
+            self._output_gradients[number] = self._tools.repeater.detached(gradient)
 
     def _inputs_came(self, gradients: Sequence[Any] | Exception | None) -> None:
         if gradients is not None:
@@ -112,5 +114,5 @@ class GradientCheck:
     def release(self) -> None:
         """Let go of all that was kept."""
         self._function, self._watched = None, []
-        self._input_gradients = self._output_gradients = ()
+        self._input_gradients, self._output_gradients = (), []
         self._repetition.release()

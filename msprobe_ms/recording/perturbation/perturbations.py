@@ -29,6 +29,7 @@ class Perturbation:
     """One value of ``pert_mode``.
 
     ``change``        what is done to a floating-point tensor; ``seed`` is another for every call
+    ``fix``           the same in the gradient graph, where the results may stand for the call's own
     ``limits``        by dtype: the largest change of a result beside its largest element that is none; none: 0
     ``everywhere``    whether it is done to all tensors, and not to the first alone
     ``is_noise``      whether results follow that of the arguments, so that those that jump cannot be judged
@@ -39,6 +40,7 @@ class Perturbation:
     """
 
     change: Change
+    fix: Callable[[Repeater, Any], Any] | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
     everywhere: bool = False
     is_noise: bool = False
@@ -64,26 +66,35 @@ def _leave(repeater: Repeater, tensor: Any, seed: int) -> Any:
     return repeater.alias(tensor)
 
 
-def _widen(repeater: Repeater, tensor: Any, seed: int) -> Any:
+def _widened(repeater: Repeater, tensor: Any) -> Any:
     return repeater.widened(tensor) if repeater.float_name(tensor) in NARROW else None
 
 
-def _move_to_cpu(repeater: Repeater, tensor: Any, seed: int) -> Any:
+def _widen(repeater: Repeater, tensor: Any, seed: int) -> Any:
+    return _widened(repeater, tensor)
+
+
+def _on_cpu(repeater: Repeater, tensor: Any) -> Any:
     return repeater.on_cpu(tensor)
 
 
+def _move_to_cpu(repeater: Repeater, tensor: Any, seed: int) -> Any:
+    moved = repeater.on_cpu(tensor)
+    return repeater.alias(tensor) if moved is tensor else moved
+
+
 _NOISE = {name: ulps * EPSILON[name] for name, ulps in _ULPS.items()}
-_EXCHANGE = Perturbation(_exchange, _NOISE_LIMITS, by_order=True)
+_EXCHANGE = Perturbation(_exchange, limits=_NOISE_LIMITS, by_order=True)
 
 #: By ``pert_mode``.
 PERTURBATIONS: Mapping[str, Perturbation] = {
-    "improve_precision": Perturbation(_widen, _OTHER_WAY_LIMITS, everywhere=True, is_precision=True),
-    "add_noise": Perturbation(_add_noise, _NOISE_LIMITS, is_noise=True, size=_NOISE),
+    "improve_precision": Perturbation(_widen, _widened, _OTHER_WAY_LIMITS, everywhere=True, is_precision=True),
+    "add_noise": Perturbation(_add_noise, limits=_NOISE_LIMITS, is_noise=True, size=_NOISE),
     "bit_noise": Perturbation(
-        _flip_last_bit, _NOISE_LIMITS, is_noise=True, size={name: EPSILON[name] for name in _ULPS}
+        _flip_last_bit, limits=_NOISE_LIMITS, is_noise=True, size={name: EPSILON[name] for name in _ULPS}
     ),
     "no_change": Perturbation(_leave, everywhere=True),
-    "to_cpu": Perturbation(_move_to_cpu, _OTHER_WAY_LIMITS, everywhere=True, all_tensors=True),
+    "to_cpu": Perturbation(_move_to_cpu, _on_cpu, _OTHER_WAY_LIMITS, everywhere=True, all_tensors=True),
     "change_value": _EXCHANGE,
     "exchange_value": _EXCHANGE,
 }
