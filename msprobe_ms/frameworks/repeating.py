@@ -52,6 +52,14 @@ class Repeater(ABC):
     def detached(self, tensor: Any) -> Any:
         """Return a tensor outside of every gradient graph, with the same memory."""
 
+    def kept(self, tensor: Any) -> Any:
+        """Return a copy that stays when the script writes to the tensor; made while a backward runs."""
+        return self.copy(tensor)
+
+    @abstractmethod
+    def size(self, tensor: Any) -> int:
+        """Return the bytes of a tensor's elements."""
+
     @abstractmethod
     def alias(self, tensor: Any) -> Any:
         """Return the tensor outside of every gradient graph; a copy where a call may write to it and nothing tells."""
@@ -95,6 +103,8 @@ class Repeater(ABC):
 
     # -- calls -----------------------------------------------------------------------------------------------------
 
+    #: Whether a call may be differentiated while a backward of the training runs.
+    differentiates_in_backward: bool
     #: Why calls cannot run on the host, a sentence; None where they can.
     no_cpu: str | None = None
 

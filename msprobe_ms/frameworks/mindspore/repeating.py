@@ -59,12 +59,21 @@ class MindSporeRepeater(Repeater):
     def detached(self, tensor: Any) -> Any:
         return _detached(tensor)
 
+    def kept(self, tensor: Any) -> Any:
+        # No operator runs within a backward.
+        if tensor.dtype == mindspore.bfloat16:
+            return Tensor(np.array(to_numpy(tensor)), mindspore.float32).astype(mindspore.bfloat16)
+        return Tensor(np.array(tensor.asnumpy()), tensor.dtype)
+
+    def size(self, tensor: Any) -> int:
+        return tensor._nbytes
+
     def alias(self, tensor: Any) -> Any:
         # Kernels write to tensors and nothing tells: the moving average of a batch normalisation is one.
         return self.copy(tensor)
 
     def copy(self, tensor: Any) -> Any:
-        return self.on_cpu(_detached(tensor))
+        return self.on_cpu(_detached(tensor))  # a Parameter's copy is a Tensor
 
     def moved(self, tensor: Any, seed: int, ulps: int) -> Any:
         return self._by_bits(tensor, lambda bits, name: nearby(bits, name, seed, ulps))
@@ -116,6 +125,9 @@ class MindSporeRepeater(Repeater):
         return measure(ops, _cast(original, kind), _cast(other, kind), limit, smallest, largest)
 
     # -- calls -----------------------------------------------------------------------------------------------------
+
+    #: One backward in another runs nodes of the other's graph.
+    differentiates_in_backward = False
 
     def generators(self, values: Sequence[Any]) -> Callable[[], Restore]:
         return _state

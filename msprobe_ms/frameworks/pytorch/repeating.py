@@ -53,6 +53,9 @@ class TorchRepeater(Repeater):
     def detached(self, tensor: Any) -> Any:
         return tensor.detach()
 
+    def size(self, tensor: Any) -> int:
+        return tensor.nbytes
+
     def alias(self, tensor: Any) -> Any:
         # A batch normalisation writes its moving averages, and no version tells; what takes part in a graph is safe.
         return tensor.detach() if tensor.requires_grad else self.copy(tensor)
@@ -112,6 +115,8 @@ class TorchRepeater(Repeater):
         return measure(torch, original.to(wide), other.to(device, wide), limit, smallest, largest)
 
     # -- calls -----------------------------------------------------------------------------------------------------
+
+    differentiates_in_backward = True
 
     def generators(self, values: Sequence[Any]) -> Callable[[], Restore]:
         found = [torch.default_generator, *(each for each in values if isinstance(each, torch.Generator))]

@@ -37,14 +37,17 @@ class GradientCheck:
         # What waits holds no graph: hooks of the graph hold what waits.
         stand_ins = repetition.detach()
         self._watched = [stand_ins[each] for each in watched]
+        self._settled = False
         self._function: Function | None = None
         self._places: list[int] = []
         self._output_gradients: list[Any] = []
         self._input_gradients: Sequence[Any] | Exception = ()
 
     def settle(self, outputs: Sequence[Any]) -> None:
-        """The call is over; ``outputs`` are the tensors it returned, none where it is not checked."""
-        self._watch.settle(outputs)
+        """The call is over; ``outputs`` are the tensors it returned, none where it is not checked. May be repeated."""
+        if not self._settled:
+            self._settled = True
+            self._watch.settle(outputs)
 
     def await_from(self, function: Function, output: Any) -> None:
         """Watch the results. Raises `NotRepeatableError` where no gradient flows."""
@@ -71,6 +74,19 @@ class GradientCheck:
         if gradients is not None:
             self._input_gradients = gradients
             self._on_gradients()
+
+    @property
+    def size(self) -> int:
+        """Bytes that are kept."""
+        recorded = () if isinstance(self._input_gradients, Exception) else self._input_gradients
+        kept = [*self._repetition.tensors, *self._output_gradients, *recorded]
+        return sum(self._tools.repeater.size(each) for each in kept if each is not None)
+
+    def keep(self) -> bool:
+        """Copy what the script may write to before ``compare`` is called; always True."""
+        copies = self._repetition.keep()
+        self._watched = [copies[id(each)] for each in self._watched]
+        return True
 
     def compare(self, seed: int) -> Iterator[Result]:
         """Differentiate again and compare. Raises what that raises."""

@@ -17,6 +17,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.dump.names import FORWARD
+from msprobe_ms.dump.writing.memory_budget import MIB
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.calls import CallSites, Subject
 from msprobe_ms.recording.hooks.operators import PREFIX as PRIMITIVE
@@ -88,7 +89,10 @@ class PerturbingRecorder:
         self._calls: Counter[str] = Counter()
         #: APIs that were seen to change an argument.
         self._writing: set[str] = set()
+        #: Calls whose gradients have not come, and those whose gradients wait for the backward to end; their bytes.
         self._waiting: dict[int, CheckedCall] = {}
+        self._ready: list[CheckedCall] = []
+        self._held = 0
         self._thread, self._process = _Thread(), ThisProcess()
         self._closed = False
         self.errors = _Untold()
@@ -111,8 +115,7 @@ class PerturbingRecorder:
                 output = function(*args, **kwargs)
             except BaseException:
                 self._report.summary.of(call.api).left_out["it raised"] += 1
-                if call.gradients is not None:
-                    call.gradients.settle(())
+                self._settle(call)
                 raise
             return self._end(call, function, output)
         finally:
@@ -184,8 +187,7 @@ class PerturbingRecorder:
             reason = "it changes its arguments, which was seen only then"
         if reason:
             self._report.summary.of(call.api).left_out[reason] += 1
-            if call.gradients is not None:
-                call.gradients.settle(())
+            self._settle(call)
             return output
         if call.gradients is not None:
             self._await_gradients(call, call.gradients, function, output)
@@ -231,14 +233,37 @@ class PerturbingRecorder:
         if self._guarded(call.api, begin, quiet=False):
             self._waiting[id(call)] = call
         else:
-            gradients.settle(())
+            self._settle(call)
+
+    def _settle(self, call: CheckedCall) -> None:
+        """The call is over, and its gradients are not checked."""
+        if call.gradients is not None:
+            settle = call.gradients.settle
+            self._guarded(call.api, lambda: settle(()))
 
     def _gradients_came(self, call: CheckedCall) -> None:
         """The gradients of a call are known: check them."""
         if self._waiting.pop(id(call), None) is None or not self._process.is_mine or call.gradients is None:
             return
-        gradients, was_busy = call.gradients, self._thread.busy
-        self._thread.busy = True
+        if self._tools.repeater.differentiates_in_backward:
+            return self._check_gradients(call, call.gradients)
+        self._held += call.gradients.size
+        if self._held > self._config.max_memory * MIB:
+            self._report.summary.of(call.api).left_out["max_memory is used up"] += 1
+            return call.gradients.release()
+        if self._guarded(call.api, call.gradients.keep):
+            self._ready.append(call)
+        return None
+
+    def pause(self) -> None:
+        """The backward is over: check the gradients that could not be while it ran."""
+        ready, self._ready, self._held = self._ready, [], 0
+        for call in ready:
+            if call.gradients is not None:
+                self._check_gradients(call, call.gradients)
+
+    def _check_gradients(self, call: CheckedCall, gradients: GradientCheck) -> None:
+        was_busy, self._thread.busy = self._thread.busy, True
         try:
             found = self._guarded(call.api, lambda: list(gradients.compare(self._seed(call))))
             if found is not None:

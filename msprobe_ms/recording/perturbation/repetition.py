@@ -101,13 +101,20 @@ class Repetition:
 
     def detach(self) -> dict[int, Any]:
         """Hold tensors of the same memory outside of every gradient graph; these, by the ids of the call's own."""
-        stand_ins = {id(each): self._tools.repeater.detached(each) for each in self.tensors}
+        stand_ins = self._put({id(each): self._tools.repeater.detached(each) for each in self.tensors})
+        self._values = []
+        return stand_ins
+
+    def keep(self) -> dict[int, Any]:
+        """Hold copies; these, by the ids of those held before."""
+        return self._put({id(each): self._tools.repeater.kept(each) for each in self.tensors})
+
+    def _put(self, stand_ins: dict[int, Any]) -> dict[int, Any]:
         self.args, self.kwargs = self.exchanged(stand_ins)
         version = self._tools.repeater.version
         self._versions = [(stand_ins[id(tensor)], version(stand_ins[id(tensor)])) for tensor, _ in self._versions]
         self.tensors = list(stand_ins.values())
         self.floats = [each for each in self.tensors if self._tools.repeater.float_name(each)]
-        self._values = []
         return stand_ins
 
     def release(self) -> None:

@@ -73,7 +73,8 @@ class PerturbedStep(Step):
     def _pause_all(self) -> None:
         hooks = (self._compiler_calls, self._apis, self._lockstep)
         taken_off = [each.remove for each in hooks if each is not None]
-        do_all([*taken_off, partial(self._framework.backward_ended, everywhere=True)])
+        ended = partial(self._framework.backward_ended, everywhere=True)
+        do_all([*taken_off, ended, self._recorder.pause])
         self._compiler_calls = None
 
     def _release(self) -> None:
