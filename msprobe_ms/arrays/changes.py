@@ -58,6 +58,10 @@ def _is_moved(bits: Any, dtype: str) -> Any:
     return (magnitude > least) & (magnitude < most)
 
 
+#: An element that changed by so many times the noise of the largest element changed of its own.
+_TIMES_NOISE = 4
+
+
 class Change(NamedTuple):
     """What became of a result.
 
@@ -90,11 +94,14 @@ class Change(NamedTuple):
         return self.largest / self.scale if self.scale else float("inf")
 
 
-def measure(xp: Any, original: Any, other: Any, limit: float, smallest: float, largest: float) -> Change:
+def measure(
+    xp: Any, original: Any, other: Any, limit: float, smallest: float, largest: float, noise: float = 0.0
+) -> Change:
     """Compare two arrays of one shape and of a dtype that is wide enough to subtract in.
 
     ``xp`` is the module that has ``abs``, ``isfinite``, ``isnan`` and ``where``. ``limit`` is relative; differences up
-    to ``smallest`` are none; ``largest`` is the largest number of the results' own dtype.
+    to ``smallest`` are none; ``largest`` is the largest number of the results' own dtype. ``noise`` is the relative
+    change of what they were made of.
     """
     elements = 1
     for size in original.shape:
@@ -113,8 +120,9 @@ def measure(xp: Any, original: Any, other: Any, limit: float, smallest: float, l
     if widest <= smallest:
         return found._replace(scale=float(sizes.max()))
     scale = float(sizes.max())
-    # Of zeros those alone that are far from it now: they are what is left of equal numbers, or were a mask.
-    changed = int(((gaps > sizes * limit + smallest) & ((sizes > 0) | (gaps > limit * scale))).sum())
+    # What is no larger than the noise of the largest element is what is left of larger numbers, or was a mask.
+    own = (gaps > sizes * limit + smallest) & (gaps > _TIMES_NOISE * noise * scale)
+    changed = int((own & ((sizes > 0) | (gaps > limit * scale))).sum())
     place = int(gaps.argmax())
     found = found._replace(largest=widest, scale=scale, changed=changed)
     return found._replace(before=float(original[place]), after=float(other[place]))

@@ -98,8 +98,8 @@ class Repeater(ABC):
         """Return the absolute values, outside of every gradient graph."""
 
     @abstractmethod
-    def measure(self, original: Any, other: Any, limit: float) -> Change:
-        """Compare two results of one shape."""
+    def measure(self, original: Any, other: Any, limit: float, noise: float = 0.0) -> Change:
+        """Compare two results of one shape (`arrays.changes.measure`)."""
 
     # -- calls -----------------------------------------------------------------------------------------------------
 

@@ -43,11 +43,11 @@ dump/reading: items
 dump/writing: export
 environment: collect report
 frameworks: api_calls base compiled_call framework_runner gradient_graph graph_observer kernel_dump msadapter
-    msadapter_api_runner optimizers seeding torch_modules training
+    msadapter_api_runner optimizers repeating seeding torch_modules training
 frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework jit kernels
-    modes optimizers tensor_dump tensor_dump_files tensor_dump_names training
+    modes optimizers repeating tensor_dump tensor_dump_files tensor_dump_names training
 frameworks/mindspore/graphs: callbacks compilation runs source
-frameworks/pytorch: api_runner autograd device_statistics framework modes training
+frameworks/pytorch: api_runner autograd device_statistics framework modes repeating training
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
@@ -57,6 +57,7 @@ recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kern
 recording/hooks: apis communication compiled early_imports losses modules operators optimizers
 recording/monitoring: gradient_probe monitor
 recording/output: deferred_statistics overflow step_dump tensor_writer values
+recording/perturbation: files fixing gradients perturbations recorder repetition report selection step
 recording/selection: filters unused_settings
 support: errors files log workers
 tokens: measure report sources

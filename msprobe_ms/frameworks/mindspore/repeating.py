@@ -113,16 +113,16 @@ class MindSporeRepeater(Repeater):
     def magnitudes(self, tensor: Any) -> Any:
         return Tensor(np.abs(to_numpy(tensor))).astype(tensor.dtype)
 
-    def measure(self, original: Any, other: Any, limit: float) -> Change:
+    def measure(self, original: Any, other: Any, limit: float, noise: float = 0.0) -> Change:
         name = _FLOATS[original.dtype]
         smallest, largest = _ROUNDING * SMALLEST[name], LARGEST[name]
         if self._on_host or original.size <= _SMALL:
             wide = np.float64 if name == "float64" or original.size <= _SMALL else np.float32
             own, others = (to_numpy(each).astype(wide) for each in (original, other))
             with np.errstate(all="ignore"):
-                return measure(np, own, others, limit, smallest, largest)
+                return measure(np, own, others, limit, smallest, largest, noise)
         kind = mindspore.float64 if name == "float64" else mindspore.float32
-        return measure(ops, _cast(original, kind), _cast(other, kind), limit, smallest, largest)
+        return measure(ops, _cast(original, kind), _cast(other, kind), limit, smallest, largest, noise)
 
     # -- calls -----------------------------------------------------------------------------------------------------
 

@@ -102,17 +102,17 @@ class TorchRepeater(Repeater):
     def magnitudes(self, tensor: Any) -> Any:
         return tensor.detach().abs()
 
-    def measure(self, original: Any, other: Any, limit: float) -> Change:
+    def measure(self, original: Any, other: Any, limit: float, noise: float = 0.0) -> Change:
         name = _FLOATS[original.dtype]
         smallest, largest = _ROUNDING * SMALLEST[name], LARGEST[name]
         original, other = original.detach(), other.detach()
         if original.is_cpu and original.numel() <= _SMALL:
             own, others = (each.cpu().to(torch.float64).numpy() for each in (original, other))
             with np.errstate(all="ignore"):
-                return measure(np, own, others, limit, smallest, largest)
+                return measure(np, own, others, limit, smallest, largest, noise)
         wide = torch.float64 if name == "float64" else torch.float32
         device = original.device
-        return measure(torch, original.to(wide), other.to(device, wide), limit, smallest, largest)
+        return measure(torch, original.to(wide), other.to(device, wide), limit, smallest, largest, noise)
 
     # -- calls -----------------------------------------------------------------------------------------------------
 

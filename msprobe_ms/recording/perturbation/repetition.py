@@ -204,7 +204,7 @@ class Repetition:
                 continue
             bounds = self.bounds([name, *dtypes], dtypes)
             bounds = bounds._replace(limit=threshold(name, bounds.limit))
-            change = tools.repeater.measure(own, other, bounds.limit)
+            change = tools.repeater.measure(own, other, bounds.limit, bounds.noise or 0.0)
             finding = judge(change, bounds)
             if finding is not None and self.kind.sums and bounds.limit and math.isfinite(finding.size):
                 terms = self._terms(function, arguments) if terms is None else terms
