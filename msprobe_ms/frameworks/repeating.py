@@ -112,8 +112,8 @@ class Repeater(ABC):
         """Return what takes the state of the framework's random generators and of those among ``values``."""
         return _no_state
 
-    def draws(self, operator: str) -> bool:
-        """Whether an operator of this name draws numbers from a state that cannot be put back."""
+    def draws(self, prefix: str, name: str) -> bool:
+        """Whether an API of this name draws numbers from a state that cannot be put back."""
         return False
 
     def at_full_precision(self) -> AbstractContextManager[Any]:

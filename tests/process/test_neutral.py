@@ -21,8 +21,8 @@ _SAMPLE = {
         "views:L1:add_noise_backward", "hooked:L2:tensor", "hooked:L1:no_change_backward",
     ),
     "pytorch": (
-        "in_place:mix:async", "in_place:L1:all_noise", "views:L0:tensor", "views:mix:md5", "views:L1:add_noise_backward",
-        "hooked:L1:statistics", "hooked:L1:no_change_backward",
+        "in_place:mix:async", "in_place:L1:all_noise", "views:L0:tensor", "views:mix:md5",
+        "views:L1:add_noise_backward", "hooked:L1:statistics", "hooked:L1:no_change_backward",
     ),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import mindspore
@@ -12,6 +13,7 @@ import numpy as np
 from mindspore import Parameter, Tensor, ops
 
 from msprobe_ms.arrays.changes import Change, bits_of, last_bit_flipped, measure, nearby
+from msprobe_ms.dump.dialects import PRIMITIVE
 from msprobe_ms.frameworks.mindspore.arrays import is_in_memory, to_numpy, widened
 from msprobe_ms.frameworks.repeating import LARGEST, SMALLEST, Repeater, Restore
 
@@ -31,6 +33,12 @@ _ROUNDING = 16
 _DRAWING = re.compile(
     r"Dropout(?!DoMask|Grad)\w*|Uniform(Real|Int)|\w*CandidateSampler|Standard(Normal|Laplace)|Gamma|Poisson|Random\w+|"
     r"Multinomial\w*|Bernoulli\w*|Randperm\w*|\w*TruncatedNormal|LogNormalReverse|CudnnUniformReal|Normal\w*"
+)
+
+#: Functions of PyTorch's interface that draw random numbers, which kernels do that nobody sees.
+_DRAWING_FUNCTIONS = re.compile(
+    r"\w*dropout\w*|rand\w*|(log_)?normal_?|uniform_?|bernoulli_?|multinomial|poisson\w*|exponential_?|cauchy_?|"
+    r"geometric_?|gumbel_softmax|rrelu_?|scaled_dot_product_attention|multi_head_attention_forward|lstm|gru|rnn_\w+"
 )
 
 _gradients = ops.GradOperation(get_all=True, sens_param=True)
@@ -62,7 +70,7 @@ class MindSporeRepeater(Repeater):
     def kept(self, tensor: Any) -> Any:
         # No operator runs within a backward.
         if tensor.dtype == mindspore.bfloat16:
-            return Tensor(np.array(to_numpy(tensor)), mindspore.float32).astype(mindspore.bfloat16)
+            return _cast(Tensor(np.array(to_numpy(tensor)), mindspore.float32), mindspore.bfloat16)
         return Tensor(np.array(tensor.asnumpy()), tensor.dtype)
 
     def size(self, tensor: Any) -> int:
@@ -90,34 +98,36 @@ class MindSporeRepeater(Repeater):
             found = change(bits, name).view(array.dtype).reshape(array.shape)
         if name != "bfloat16":
             return Tensor(found, tensor.dtype)
-        return Tensor(widened(found), mindspore.float32).astype(mindspore.bfloat16)
+        return _cast(Tensor(widened(found), mindspore.float32), mindspore.bfloat16)
 
     def exchanged(self, tensor: Any) -> Any:
-        if tensor.size < 2:
+        if prod(tensor.shape) < 2:
             return None
         found = np.array(to_numpy(tensor))
         first, last = ((0,), (-1,)) if found.ndim == 1 else ((0, 0), (-1, -1))
         found[first], found[last] = found[last].copy(), found[first].copy()
-        return Tensor(found).astype(tensor.dtype)
+        return _cast(Tensor(found), tensor.dtype)
 
     def widened(self, tensor: Any) -> Any:
         return _cast(tensor, mindspore.float32)
 
     def on_cpu(self, tensor: Any) -> Any:
         # A copy in memory of MindSpore's own: sums of some kernels depend on where in memory it begins.
-        return tensor.copy() if tensor.dtype == mindspore.bfloat16 else _copied(tensor)
+        if tensor.dtype == mindspore.bfloat16:  # which has no kernel that copies
+            return _cast(_cast(tensor, mindspore.float32), mindspore.bfloat16)
+        return _copied(tensor)
 
     def like(self, tensor: Any, original: Any) -> Any:
         return tensor if tensor.dtype == original.dtype else _cast(tensor, original.dtype)
 
     def magnitudes(self, tensor: Any) -> Any:
-        return Tensor(np.abs(to_numpy(tensor))).astype(tensor.dtype)
+        return _cast(Tensor(np.abs(to_numpy(tensor))), tensor.dtype)
 
     def measure(self, original: Any, other: Any, limit: float, noise: float = 0.0) -> Change:
         name = _FLOATS[original.dtype]
         smallest, largest = _ROUNDING * SMALLEST[name], LARGEST[name]
-        if self._on_host or original.size <= _SMALL:
-            wide = np.float64 if name == "float64" or original.size <= _SMALL else np.float32
+        if self._on_host or prod(original.shape) <= _SMALL:
+            wide = np.float64 if name == "float64" or prod(original.shape) <= _SMALL else np.float32
             own, others = (to_numpy(each).astype(wide) for each in (original, other))
             with np.errstate(all="ignore"):
                 return measure(np, own, others, limit, smallest, largest, noise)
@@ -132,8 +142,8 @@ class MindSporeRepeater(Repeater):
     def generators(self, values: Sequence[Any]) -> Callable[[], Restore]:
         return _state
 
-    def draws(self, operator: str) -> bool:
-        return _DRAWING.fullmatch(operator) is not None
+    def draws(self, prefix: str, name: str) -> bool:
+        return prefix == PRIMITIVE and _DRAWING.fullmatch(name) is not None
 
     def watch_gradient(self, tensor: Any, hook: Callable[[Any], None]) -> None:
         number = tensor._output_index
@@ -162,6 +172,13 @@ class MindSporeRepeater(Repeater):
         if failure is not None:
             raise failure
         return found if isinstance(found, tuple) else (found,)
+
+
+class MSAdapterRepeater(MindSporeRepeater):
+    """Repeats calls of PyTorch's functions on MindSpore's tensors."""
+
+    def draws(self, prefix: str, name: str) -> bool:
+        return _DRAWING_FUNCTIONS.fullmatch(name) is not None
 
 
 def _tensor(value: Any) -> Any:

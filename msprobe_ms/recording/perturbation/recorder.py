@@ -124,7 +124,7 @@ class PerturbingRecorder:
 
     def _draws(self, subject: Subject) -> bool:
         prefix, _, rest = subject.base.partition(".")
-        return prefix == PRIMITIVE and self._tools.repeater.draws(rest.rpartition(".")[2])
+        return self._tools.repeater.draws(prefix, rest.rpartition(".")[2])
 
     def _scope_ends(self, subject: Subject) -> None:
         number = self._calls[subject.base] - 1

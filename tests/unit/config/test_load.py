@@ -625,7 +625,11 @@ def test_every_mistake_of_free_benchmark_is_in_one_error():
     ("section", "key", "words"),
     [
         ({"fuzz_device": "cpu", "pert_mode": "add_noise"}, "fuzz_device", "works with pert_mode to_cpu alone"),
-        ({"handler_type": "fix", "pert_mode": "bit_noise"}, "handler_type", "works with pert_mode improve_precision or"),
+        (
+            {"handler_type": "fix", "pert_mode": "bit_noise"},
+            "handler_type",
+            "works with pert_mode improve_precision or",
+        ),
         ({"handler_type": "fix", "fuzz_stage": "backward"}, "handler_type", "works with fuzz_stage forward"),
         ({"handler_type": "fix", "if_preheat": True}, "handler_type", "without if_preheat"),
     ],
