@@ -120,6 +120,10 @@ class Repeater(ABC):
         """Return a context in which nothing is cast to a narrow dtype that the script does not cast itself."""
         return nullcontext()
 
+    def casting(self) -> Callable[[], AbstractContextManager[Any]]:
+        """Return what makes contexts in which arguments are cast as they are here; a backward runs elsewhere."""
+        return nullcontext
+
     def casts(self) -> bool:
         """Whether the framework casts arguments to narrow dtypes here."""
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import partial
 from typing import Any
 
@@ -129,12 +129,13 @@ class TorchRepeater(Repeater):
     def casts(self) -> bool:
         return torch.is_autocast_enabled() or torch._C._is_any_autocast_enabled()
 
+    def casting(self) -> Callable[[], AbstractContextManager[Any]]:
+        if not self.casts() or not hasattr(torch, "get_autocast_dtype"):
+            return nullcontext
+        return partial(_autocast, [(kind, torch.get_autocast_dtype(kind)) for kind in _kinds() if _casts_on(kind)])
+
     def at_full_precision(self) -> AbstractContextManager[Any]:
-        stack = ExitStack()
-        for kind in ("cpu", *(kind for kind in _ACCELERATORS if hasattr(torch, kind))):
-            if self.casts():
-                stack.enter_context(torch.autocast(kind, enabled=False))
-        return stack
+        return _autocast([(kind, None) for kind in _kinds()] if self.casts() else [])
 
     def watch_gradient(self, tensor: Any, hook: Callable[[Any], None]) -> None:
         number = tensor.output_nr
@@ -158,6 +159,23 @@ class TorchRepeater(Repeater):
                 return [None] * len(leaves)
             results, seeds = zip(*pairs, strict=True)
             return torch.autograd.grad(results, leaves, seeds, allow_unused=True)
+
+
+def _kinds() -> list[str]:
+    """The kinds of devices that there are."""
+    return ["cpu", *(kind for kind in _ACCELERATORS if hasattr(torch, kind))]
+
+
+def _casts_on(kind: str) -> bool:
+    return torch.is_autocast_enabled(kind)
+
+
+def _autocast(dtypes: Sequence[tuple[str, torch.dtype | None]]) -> AbstractContextManager[Any]:
+    """A context in which arguments are cast to a dtype, by the kind of device; to none where that is None."""
+    stack = ExitStack()
+    for kind, dtype in dtypes:
+        stack.enter_context(torch.autocast(kind, dtype, enabled=dtype is not None))
+    return stack
 
 
 def _state_of(generators: Sequence[Any]) -> Restore:

@@ -109,6 +109,8 @@ class GradientCheck:
             return list(outputs)
 
         found = repeater.gradients(again, [others[id(each)] for each in self._watched], given)
+        # Arguments may be cast to the dtype of the results.
+        made_of = [name for each in outputs if (name := repeater.float_name(each))]
         reached = max((largest(self._tools, each) for each in given if each is not None), default=0.0)
         made = max((largest(self._tools, each) for each in outputs), default=0.0)
         for place, (tensor, own, other) in enumerate(zip(self._watched, recorded, found, strict=False)):
@@ -120,7 +122,7 @@ class GradientCheck:
             # Where gradients cancel by the nature of the function, what is left is rounding: they are held against
             # what they would be if it were proportional to its argument.
             held = largest(self._tools, tensor)
-            bounds = repetition.bounds([name, *changed], changed)
+            bounds = repetition.bounds([name, *changed, *made_of], changed)
             limit = max(bounds.limit, rounding_limit(name))
             scale = reached * made / held if held else reached
             bounds = bounds._replace(limit=limit, scale=scale, by_share=False)

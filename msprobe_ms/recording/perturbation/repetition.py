@@ -85,6 +85,7 @@ class Repetition:
         self._versions = [(each, repeater.version(each)) for each in self.tensors]
         self._take_state = repeater.generators(found)
         self._before = self._take_state()
+        self._casting = repeater.casting()
 
     def _is_changed(self) -> bool:
         """Whether a perturbation of all tensors changes any, or how the call computes."""
@@ -175,8 +176,8 @@ class Repetition:
         args, kwargs = self.exchanged(others)
         with ExitStack() as around:
             around.enter_context(self.as_before())
-            if self._tools.perturbation.is_precision:
-                around.enter_context(self._tools.repeater.at_full_precision())
+            narrow = self._tools.perturbation.is_precision
+            around.enter_context(self._tools.repeater.at_full_precision() if narrow else self._casting())
             output = function(*args, **kwargs)
         return (args[0] if output is None and self.writes and args else output), [args, kwargs]
 
