@@ -59,10 +59,11 @@ class MindSporeRepeater(Repeater):
         return issubclass(type(tensor), Tensor) and is_in_memory(tensor)
 
     def memory(self, tensor: Any) -> object:
-        return tensor._data_ptr(), tensor.dtype, tensor.shape
+        # Memory may come with the first use: those without any have nothing in common.
+        return tensor._data_ptr() or id(tensor), tensor.dtype, tensor.shape
 
     def storage(self, tensor: Any) -> object:
-        return tensor._data_ptr()
+        return tensor._data_ptr() or id(tensor)
 
     def detached(self, tensor: Any) -> Any:
         return _detached(tensor)
