@@ -33,6 +33,24 @@ TASKS: dict[str, dict[str, Any]] = {
     "structure": {"task": "structure"},
     "tensor": {"task": "tensor"},
     "async": {"task": "tensor", "async_dump": True},
+} | {
+    # Calls of APIs made again, at level L1.
+    name: {"task": "free_benchmark", "free_benchmark": {"pert_mode": mode, "fuzz_stage": stage, "list": names}}
+    for name, mode, stage, names in (
+        ("add_noise", "add_noise", "forward", []),
+        ("bit_noise", "bit_noise", "forward", []),
+        ("no_change", "no_change", "forward", []),
+        ("to_cpu", "to_cpu", "forward", []),
+        ("exchange_value", "change_value", "forward", []),
+        ("improve_precision", "improve_precision", "forward", []),
+        ("noise_backward", "add_noise", "backward", []),
+        (
+            "noise_functions",
+            "add_noise",
+            "forward",
+            ["mindspore.ops.softmax", "mindspore.ops.matmul", "mindspore.ops.gelu"],
+        ),
+    )
 }
 _WARM = 3
 

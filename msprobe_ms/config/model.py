@@ -18,13 +18,26 @@ from pydantic import (
     field_validator,
 )
 
-from msprobe_ms.config.values import Rejected, bounds, call_place, numbers, one_of, pattern, scope_range, skip_count
+from msprobe_ms.config.values import (
+    Rejected,
+    bounds,
+    call_place,
+    counting,
+    numbers,
+    one_of,
+    pattern,
+    scope_range,
+    skip_count,
+)  # fmt: skip
 from msprobe_ms.config.vocabulary import (
     API_LEVELS,
     CATEGORIES,
+    FIXING,
     MODULE_LEVELS,
     ONLINE_KEYS,
     OTHER_TASKS,
+    PERTURBATION_TASK,
+    PERTURBATIONS,
     SECTION_KEYS,
     TASKS,
     TENSOR_TASKS,
@@ -107,7 +120,7 @@ def _path(value: object) -> object:
 
 
 Task = Annotated[
-    Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump", "grad_probe"],
+    Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump", "grad_probe", "free_benchmark"],
     BeforeValidator(one_of(*TASKS, planned=OTHER_TASKS)),
 ]
 Level = Annotated[Literal["L0", "L1", "mix", "L2", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "L2", "debug"))]
@@ -137,6 +150,13 @@ Text = Annotated[str, Field(strict=True)]
 Port = Annotated[int, PlainValidator(number_from(1, 65535, nothing=-1))]
 OnlineDisk = Annotated[int, PlainValidator(number_from(1, MOST_MEMORY))]
 OnlineWait = Annotated[float, PlainValidator(number_from(0, 86400))]
+Perturbation = Annotated[str, BeforeValidator(one_of(*PERTURBATIONS))]
+FuzzDevice = Annotated[Literal["npu", "cpu"], BeforeValidator(one_of("npu", "cpu"))]
+FuzzStage = Annotated[Literal["forward", "backward"], BeforeValidator(one_of("forward", "backward"))]
+FuzzArguments = Annotated[Literal["first", "all"], BeforeValidator(one_of("first", "all"))]
+HandlerType = Annotated[Literal["check", "fix"], BeforeValidator(one_of("check", "fix"))]
+FuzzLevel = Annotated[Literal["L1"], BeforeValidator(one_of("L1"))]
+Count = Annotated[int, PlainValidator(counting)]
 
 
 class Config(BaseModel):
@@ -173,6 +193,7 @@ class Config(BaseModel):
                          ``nfs_path``, or to ``port`` of ``host``, with the certificates of ``tls_path`` (None: of the
                          working folder, if there are any; "" and ``unencrypted``: without)
     ``online_disk``, ``online_wait``  MiB that may wait to be sent, and seconds that a step waits for room
+    `PERTURBATION_KEYS`  of task free_benchmark: what calls of APIs are repeated with (docs/free_benchmark.md)
     ``ignored``          key paths that were given, ask for something, and have no effect here
     """
 
@@ -221,6 +242,15 @@ class Config(BaseModel):
     unencrypted: Switch = False
     online_disk: OnlineDisk = 1024
     online_wait: OnlineWait = 60.0
+    pert_mode: Perturbation = "improve_precision"
+    fuzz_device: FuzzDevice = "npu"
+    fuzz_stage: FuzzStage = "forward"
+    if_preheat: Switch = False
+    handler_type: HandlerType = "check"
+    fuzz_level: FuzzLevel = "L1"
+    fuzz_args: FuzzArguments = "first"
+    preheat_step: Count = 15
+    max_sample: Count = 20
     ignored: tuple[str, ...] = ()
 
     @property
@@ -250,6 +280,33 @@ class Config(BaseModel):
         if level == "debug" and (task := info.data.get("task")) in ("structure", "overflow_check"):
             raise Rejected(((), f'"debug" does not work with task {task}; use one of L0, L1, mix, or task statistics'))
         return level
+
+    @field_validator("level")
+    @classmethod
+    def _perturbed_are_apis(cls, level: str, info: ValidationInfo) -> str:
+        if level != "L1" and info.data.get("task") == PERTURBATION_TASK:
+            raise Rejected(((), f"{show(level)} is not supported with task {PERTURBATION_TASK}; use L1"))
+        return level
+
+    @field_validator("fuzz_device")
+    @classmethod
+    def _cpu_is_a_perturbation(cls, device: str, info: ValidationInfo) -> str:
+        mode = info.data.get("pert_mode", "to_cpu")
+        if device == "cpu" and mode != "to_cpu":
+            raise Rejected(((), f'"cpu" works with pert_mode to_cpu alone, and this is {mode}; use npu, or remove it'))
+        return device
+
+    @field_validator("handler_type")
+    @classmethod
+    def _fix_knows_what_is_right(cls, handler: str, info: ValidationInfo) -> str:
+        if handler == "check":
+            return handler
+        found = info.data
+        if found.get("pert_mode", FIXING[0]) not in FIXING:
+            raise Rejected(((), f'"fix" works with pert_mode {" or ".join(FIXING)}; use check'))
+        if found.get("fuzz_stage") == "backward" or found.get("if_preheat"):
+            raise Rejected(((), '"fix" works with fuzz_stage forward and without if_preheat; use check'))
+        return handler
 
     @field_validator("extra_info")
     @classmethod

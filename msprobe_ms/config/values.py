@@ -233,6 +233,13 @@ def skip_count(value: object) -> int:
     raise Rejected(((), f"{show(value)} is not accepted; {accepted}"))
 
 
+def counting(value: object) -> int:
+    """Check a number of steps or samples; raises `Rejected`."""
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_SKIPPED:
+        return value
+    raise Rejected(((), f"{show(value)} is not accepted; use an integer from 1 to {_MOST_SKIPPED}"))
+
+
 def scope_range(value: object, level: str | None) -> Range | None:
     """``[first, last]``, both included, or ``{"from": first, "until": last}``, the last excluded; None for everything.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 #: Tasks of the msprobe family that have no dump here (yet); each may have its section in a file.
 OTHER_TASKS = (
-    "free_benchmark",
     "run_ut",
     "online_run_ut",
     "acc_check",
@@ -16,9 +15,10 @@ OTHER_TASKS = (
 DUMP_TASKS = ("statistics", "tensor", "structure", "overflow_check", "exception_dump")
 TENSOR_TASKS = ("tensor", "overflow_check")
 
-#: The task that writes gradients at each call of an optimizer; and all that work.
+#: The task that writes gradients at each call of an optimizer, the one that calls APIs again; and all that work.
 GRADIENT_TASK = "grad_probe"
-TASKS = (*DUMP_TASKS, GRADIENT_TASK)
+PERTURBATION_TASK = "free_benchmark"
+TASKS = (*DUMP_TASKS, GRADIENT_TASK, PERTURBATION_TASK)
 
 #: Levels at which modules, and at which APIs, are recorded.
 MODULE_LEVELS = ("L0", "mix")
@@ -41,13 +41,27 @@ KERNEL_KEYS = {
     "check_mode": ("overflow_check",),
 }
 
+#: Keys of task free_benchmark alone.
+PERTURBATION_KEYS = (
+    "pert_mode", "fuzz_device", "fuzz_stage", "handler_type", "fuzz_level", "fuzz_args", "if_preheat", "preheat_step",
+    "max_sample",
+)  # fmt: skip
+
+#: What ``pert_mode`` may be; the last two are one.
+PERTURBATIONS = (
+    "improve_precision", "add_noise", "bit_noise", "no_change", "to_cpu", "change_value", "exchange_value",
+)  # fmt: skip
+
+#: Those whose results may stand in the place of the API's own.
+FIXING = ("improve_precision", "to_cpu")
+
 #: Keys that stand in the section of a task → the tasks whose section may hold them; others stand at the top of a file.
 SECTION_KEYS = {
-    **dict.fromkeys(
-        ("scope", "list", "skip", "places", "tensor_list", "data_mode", "summary_mode", "sketch"), DUMP_TASKS
-    ),
+    **dict.fromkeys(("scope", "list"), (*DUMP_TASKS, PERTURBATION_TASK)),
+    **dict.fromkeys(("skip", "places", "tensor_list", "data_mode", "summary_mode", "sketch"), DUMP_TASKS),
     "overflow_nums": ("overflow_check",),
     **dict.fromkeys(("grad_level", "param_list", "bounds"), (GRADIENT_TASK,)),
+    **dict.fromkeys(PERTURBATION_KEYS, (PERTURBATION_TASK,)),
     **KERNEL_KEYS,
 }
 

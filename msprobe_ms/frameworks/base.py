@@ -23,6 +23,7 @@ from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
 from msprobe_ms.frameworks.quiet import Quiet
+from msprobe_ms.frameworks.repeating import Repeater
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Hooks
 
@@ -385,6 +386,10 @@ class Framework(ABC):
 
     #: Gives a context for what the tool does with tensors: users' modes and classes are not told of it.
     unseen: Callable[[], AbstractContextManager[Any]] = nullcontext
+
+    def repeater(self) -> Repeater:
+        """Return what makes calls once more with other arguments (task free_benchmark)."""
+        raise NotImplementedError
 
     # -- process ---------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,9 @@ from msprobe_ms.dump.dialects import MINDTORCH
 from msprobe_ms.frameworks.base import Namespace, OnRoots
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
+from msprobe_ms.frameworks.mindspore.repeating import MSAdapterRepeater
 from msprobe_ms.frameworks.own_hooks import Registered, telling
+from msprobe_ms.frameworks.repeating import Repeater
 from msprobe_ms.frameworks.torch_modules import TorchModules
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Hooks
@@ -82,6 +84,9 @@ class MSAdapter(TorchModules, MindSpore):
 
     def gradient_calls(self, on_roots: OnRoots) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
         return [*super().gradient_calls(on_roots), *MindSpore.gradient_calls(self, on_roots)]
+
+    def repeater(self) -> Repeater:
+        return MSAdapterRepeater()
 
     # -- APIs ------------------------------------------------------------------------------------------------------
 

@@ -7,9 +7,10 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.dump.writing.json_text import Value
@@ -68,6 +69,38 @@ class Subject:
 
     def entry(self, direction: str, index: int) -> str:
         return f"{self.base}.{direction}.{index}" if self.is_module else f"{self.base}.{index}.{direction}"
+
+
+class Untold(Protocol):
+    """Where wrappers note that not even a call's recording could begin."""
+
+    untold: bool
+
+
+class CallTaker(Protocol):
+    """What wrappers bring calls to."""
+
+    @property
+    def errors(self) -> Untold: ...
+
+    def run(
+        self,
+        subject: Subject,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        parameters: Parameters = tuple,
+    ) -> Any:
+        """Call ``function``, and do with the call whatever is to be done; its result or exception.
+
+        ``parameters`` gives those of a layer, by name.
+        """
+
+    def blind(self) -> AbstractContextManager[None]:
+        """Return a context in which calls are passed on alone."""
+
+    def failed(self, error: Exception, where: str) -> None:
+        """Report an error of a hook's own."""
 
 
 class Call:

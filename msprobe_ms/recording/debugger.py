@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.config.reload import FileChanges, accept_changes
 from msprobe_ms.config.values import unknown_arguments
-from msprobe_ms.config.vocabulary import API_LEVELS, GRADIENT_TASK, MODULE_LEVELS
+from msprobe_ms.config.vocabulary import GRADIENT_TASK, MODULE_LEVELS
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers, MethodOfCurrent, no_model, weakly
 from msprobe_ms.recording.graphs.run_steps import RunSteps
-from msprobe_ms.recording.hooks.api_list import ApiList, check_custom_api
-from msprobe_ms.recording.hooks.apis import ApiHooks
-from msprobe_ms.recording.modes import Dumpers
+from msprobe_ms.recording.hooks.api_list import check_custom_api
+from msprobe_ms.recording.modes import Dumpers, api_hooks
 from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
 from msprobe_ms.recording.monitoring.monitor import Monitoring
 from msprobe_ms.recording.parts_of_a_step import PartsOfAStep
@@ -85,10 +84,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         self._changes = FileChanges(Path(config_path) if isinstance(config_path, (str, os.PathLike)) else None)
         self.config: Config = self._read_config()
         self._framework = self._load_framework()
-        self._apis: ApiHooks | None = None
-        if self.config.level in API_LEVELS:
-            apis = ApiList(self._framework, self.config.api_list)
-            self._apis = ApiHooks(self._framework, apis, layers=self.config.layers)
+        self._apis = api_hooks(self.config, self._framework)
         #: Gives the network given to `start` last, while its user holds it.
         self.model: Callable[[], Any] = no_model
         #: What `start` records where it is given no network.

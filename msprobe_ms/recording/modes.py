@@ -6,12 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from msprobe_ms.config.vocabulary import API_LEVELS, PERTURBATION_TASK
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.compiled_call import ExecutionMode
 from msprobe_ms.recording.dynamic_step import DynamicDumper
 from msprobe_ms.recording.graphs.graph_step import TAPPED_TASKS, GraphDumper
 from msprobe_ms.recording.graphs.kernel_step import KernelDumper
+from msprobe_ms.recording.hooks.api_list import ApiList
 from msprobe_ms.recording.hooks.apis import ApiHooks
+from msprobe_ms.recording.perturbation.selection import ChosenApis
+from msprobe_ms.recording.perturbation.step import PerturbationDumper
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.sent_steps import SendingDumper, outgoing_of
 from msprobe_ms.recording.step import Dumper
@@ -32,6 +36,10 @@ class Way:
 _CALLS = Way(DynamicDumper, ("statistics", "tensor", "structure", "overflow_check"))
 _MODULES = Way(GraphDumper, TAPPED_TASKS)
 _VALUES = Way(DynamicDumper, ("statistics", "tensor"))
+_CHECKS = Way(PerturbationDumper, (PERTURBATION_TASK,))
+
+#: Where calls of APIs are not recorded but made again.
+CHECKING: dict[ExecutionMode, dict[str, Way]] = {ExecutionMode.PYNATIVE: {"L1": _CHECKS}}
 
 #: Execution mode and level → what records there. What is not here is refused.
 WAYS: dict[ExecutionMode, dict[str, Way]] = {
@@ -47,6 +55,18 @@ WAYS: dict[ExecutionMode, dict[str, Way]] = {
         "debug": _VALUES,
     },
 }
+
+
+def api_hooks(config: Config, framework: Framework) -> ApiHooks | None:
+    """Return the wrappers of the APIs that a configuration asks for; None at levels without any.
+
+    Raises ConfigError for what is wrong with ``api_list``.
+    """
+    if config.level not in API_LEVELS:
+        return None
+    if config.task == PERTURBATION_TASK:
+        return ApiHooks(framework, ChosenApis(framework, config.api_list, config.list))
+    return ApiHooks(framework, ApiList(framework, config.api_list), layers=config.layers)
 
 
 class Dumpers:
@@ -68,7 +88,7 @@ class Dumpers:
         Raises UsageError, in the name of ``caller``, where level and task cannot record in this mode.
         """
         mode = self._framework.execution_mode()
-        way = WAYS[mode].get(self._level)
+        way = self._ways(mode).get(self._level)
         if way is None or self._task not in way.tasks:
             raise UsageError(f"{caller}: {self._refusal(mode)}")
         if way not in self._made:
@@ -76,11 +96,15 @@ class Dumpers:
             self._made[way] = dumper if self._outgoing is None else SendingDumper(dumper, self._outgoing)
         return self._made[way]
 
+    def _ways(self, mode: ExecutionMode) -> dict[str, Way]:
+        return CHECKING.get(mode, {}) if self._task == PERTURBATION_TASK else WAYS[mode]
+
     def _refusal(self, mode: ExecutionMode) -> str:
-        works = [f"level {level} ({', '.join(way.tasks)})" for level, way in WAYS[mode].items()]
+        works = [f"level {level} ({', '.join(way.tasks)})" for level, way in self._ways(mode).items()]
         if mode != ExecutionMode.PYNATIVE:
             works.append(self._framework.how_to_be_dynamic)
-        refused = f"level {self._level} with task {self._task} does not record {self._framework.mode_text()}"
+        verb = "check" if self._task == PERTURBATION_TASK else "record"
+        refused = f"level {self._level} with task {self._task} does not {verb} {self._framework.mode_text()}"
         return f"{refused}; use {', or '.join(works)}"
 
     def step_ended(self, step: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from msprobe_ms.remote.addresses import Address
 from msprobe_ms.remote.beside import ProcessBeside
 from msprobe_ms.remote.spool import Spool
+from msprobe_ms.support.log import logger
 
 #: Seconds without an answer of the server after which the end of the training waits no longer.
 PATIENCE = 60.0
@@ -44,12 +45,14 @@ class SenderProcess(ProcessBeside):
     most_starts, final = 10, REFUSED
 
     def __init__(self, spool: Spool, sending: Sending) -> None:
+        self._address = sending.address
         patience = sending.patience + _LATER
         super().__init__(spool, "msprobe_ms.remote.sender", sending.to_json(), patience, "sends", "online check")
 
     def finish(self) -> None:
         """The training is over: wait while what is left is being sent; what cannot be sent is deleted."""
         if not (self.keep_alive() and self.waited()):
+            logger.warning("online check: what was not sent to %s until now is deleted", self._address)
             self._spool.discard()
 
 

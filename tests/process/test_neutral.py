@@ -16,9 +16,15 @@ from torture.neutral.__main__ import NETS, OWN_NETS
 from torture.neutral.ways import run
 
 _SAMPLE = {
-    "mindspore": ("in_place:mix:async", "in_place:L0:statistics", "views:L1:md5", "hooked:L2:tensor"),
-    "pytorch": ("in_place:mix:async", "views:L0:tensor", "views:mix:md5", "hooked:L1:statistics"),
-}
+    "mindspore": (
+        "in_place:mix:async", "in_place:L0:statistics", "in_place:L1:all_noise", "views:L1:md5",
+        "views:L1:add_noise_backward", "hooked:L2:tensor", "hooked:L1:no_change_backward",
+    ),
+    "pytorch": (
+        "in_place:mix:async", "in_place:L1:all_noise", "views:L0:tensor", "views:mix:md5",
+        "views:L1:add_noise_backward", "hooked:L1:statistics", "hooked:L1:no_change_backward",
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("framework", _SAMPLE)

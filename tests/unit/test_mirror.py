@@ -46,11 +46,11 @@ dump/reading: items
 dump/writing: export
 environment: collect report
 frameworks: api_calls base compiled_call framework_runner gradient_graph graph_observer kernel_dump msadapter
-    msadapter_api_runner optimizers seeding torch_modules training
+    msadapter_api_runner optimizers repeating seeding torch_modules training
 frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework jit kernels
-    modes optimizers tensor_dump tensor_dump_files tensor_dump_names training
+    modes optimizers repeating tensor_dump tensor_dump_files tensor_dump_names training
 frameworks/mindspore/graphs: callbacks compilation runs source
-frameworks/pytorch: api_runner autograd device_statistics dropout framework modes training
+frameworks/pytorch: api_runner autograd device_statistics dropout framework modes repeating training
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
@@ -63,6 +63,7 @@ recording/hooks: api_list apis communication compiled early_imports layers losse
     optimizers
 recording/monitoring: gradient_probe monitor
 recording/output: deferred_statistics overflow step_dump tensor_writer values
+recording/perturbation: files fixing gradients perturbations recorder repetition report selection step
 recording/selection: filters unused_settings
 remote: beside certificates folder_layout items links receiver sender sending streams tls
 support: errors files log workers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import random
@@ -99,6 +100,7 @@ def outcomes(
                 outcome.problems += _differences(bare, state)
                 said = [line for path in logs for line in path.read_text().splitlines() if _SAID not in line]
                 outcome.problems += [f"dump_error_info.log: {line[:300]}" for line in said[:1]]
+                outcome.problems += _found(Path(folder))
                 outcome.figures |= {"values": len(bare), "entries": _entries(Path(folder))}
             finally:
                 if recording is not None:
@@ -111,5 +113,19 @@ def _differences(one: State, other: State) -> list[str]:
 
 
 def _entries(folder: Path) -> int:
-    """How many entries all dumps in ``folder`` hold: a way that records nothing would be neutral for nothing."""
-    return sum(len(json.loads(path.read_bytes())["data"]) for path in folder.rglob("dump.json"))
+    """How many entries all dumps in ``folder`` hold, or calls were checked: a way that records nothing would be neutral
+    for nothing."""
+    recorded = sum(len(json.loads(path.read_bytes())["data"]) for path in folder.rglob("dump.json"))
+    checked = (int(row["checked"]) for path in folder.rglob("free_benchmark_summary.csv") for row in _rows(path))
+    return recorded + sum(checked)
+
+
+def _found(folder: Path) -> list[str]:
+    """What a check found in a net that is healthy."""
+    rows = [row for path in folder.rglob("free_benchmark.csv") for row in _rows(path)]
+    return [f"{row['api_name']} {row['kind']} {row['max_rel']} {row['call']}" for row in rows]
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as opened:
+        return list(csv.DictReader(opened))

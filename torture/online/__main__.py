@@ -162,6 +162,8 @@ class Run:
         left = [str(path) for path in Path.cwd().glob("spool*/.sending_*")]
         said = Path("ranks.log").read_text()
         figures |= {"calls": dict(counts), "spools_left": len(left), "said_full": said.count("No space left")}
+        if counts["trainings never heard of"] > self._killed["training and sender"]:
+            problems.append("trainings whose sender was not killed were never heard of")
         if counts["as offline"] == 0:
             problems.append("nothing was judged")
         if self._case == "folder" and os.path.ismount("shared") and "No space left" not in said:

@@ -55,6 +55,11 @@ class RankVerdict:
         lines = [json.loads(line) for line in log.read_text().splitlines() if line.endswith("]") or line == '"end"']
         ended = bool(lines) and lines[-1] == "end"
         steps = [line for line in lines if line != "end"]
+        beginnings = tuple(f"step{step}." for step, _ in steps)
+        if not ended and not any(name.startswith(beginnings) for name in self._rows):
+            # Killed together with its sender, before that had said hello: no host can know of it.
+            self.counts["trainings never heard of"] += 1
+            return
         for place, (step, variants) in enumerate(steps):
             if variants is None:
                 dropped = any(step in gap for gap in self._dropped)

@@ -44,10 +44,12 @@ from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can
 from msprobe_ms.frameworks.mindspore.graphs.callbacks import MindSporeTaps
 from msprobe_ms.frameworks.mindspore.graphs.runs import GraphRuns
 from msprobe_ms.frameworks.mindspore.optimizers import OptimizerWatch, parameters_of
+from msprobe_ms.frameworks.mindspore.repeating import MindSporeRepeater
 from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
 from msprobe_ms.frameworks.own_hooks import ModuleHook, OwnHook, Registered, telling
 from msprobe_ms.frameworks.quiet import Quiet
+from msprobe_ms.frameworks.repeating import Repeater
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Hooks
 
@@ -349,6 +351,9 @@ class MindSpore(Framework):
     quiet = Quiet
 
     unseen = staticmethod(modes.unseen)
+
+    def repeater(self) -> Repeater:
+        return MindSporeRepeater()
 
     # -- process ---------------------------------------------------------------------------------------------------
 

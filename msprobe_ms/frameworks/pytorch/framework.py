@@ -22,6 +22,8 @@ from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.own_hooks import telling
 from msprobe_ms.frameworks.pytorch import device_statistics, modes
 from msprobe_ms.frameworks.pytorch.autograd import TensorHook, TorchGraph
+from msprobe_ms.frameworks.pytorch.repeating import TorchRepeater
+from msprobe_ms.frameworks.repeating import Repeater
 from msprobe_ms.frameworks.torch_modules import TorchModules
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import Hooks
@@ -281,6 +283,9 @@ class PyTorch(TorchModules):
     quiet = modes.Quiet
 
     unseen = staticmethod(modes.unseen)
+
+    def repeater(self) -> Repeater:
+        return TorchRepeater()
 
     # -- process ---------------------------------------------------------------------------------------------------
 

@@ -10,13 +10,12 @@ from functools import cache, partial
 from typing import Any
 
 from msprobe_ms.frameworks.base import Framework, Namespace
-from msprobe_ms.recording.calls import Subject
+from msprobe_ms.recording.calls import CallTaker, Subject
 from msprobe_ms.recording.hooks.api_list import ApiList
 from msprobe_ms.recording.hooks.communication import Communication
 from msprobe_ms.recording.hooks.early_imports import EarlyBindings
 from msprobe_ms.recording.hooks.layers import layer_patch
 from msprobe_ms.recording.hooks.operators import PrimitiveHooks
-from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.patching import Patch, do_all
 
 #: Names of APIs that change their arguments, and of functions of ``mindspore.ops`` that update a Parameter given first.
@@ -39,7 +38,9 @@ class ApiHooks:
 
     def __init__(self, framework: Framework, apis: ApiList, *, layers: bool = False) -> None:
         self._framework = framework
-        self._recorder: Recorder | None = None
+        #: What they were made of.
+        self.chosen = apis
+        self._recorder: CallTaker | None = None
         self._patches = [*self._make_patches(apis), *(Patch(*each) for each in framework.beside_wrappers())]
         if layers:
             self._patches.append(layer_patch(framework, lambda: self._recorder))
@@ -49,7 +50,7 @@ class ApiHooks:
         self._models: Any = None
         self._custom: dict[tuple[int, str], Patch] = {}
 
-    def install(self, recorder: Recorder, models: Any = None) -> None:
+    def install(self, recorder: CallTaker, models: Any = None) -> None:
         """Bring calls of the listed APIs to ``recorder`` until ``remove``; ``models`` name the operators they hold."""
         self._recorder = recorder
         if self._copies is not None:

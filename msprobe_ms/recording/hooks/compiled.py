@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.compiled_call import CompiledCall
-from msprobe_ms.recording.calls import Subject
+from msprobe_ms.recording.calls import CallTaker, Subject
 from msprobe_ms.recording.hooks.communication import CollectiveOperator
 from msprobe_ms.recording.hooks.modules import ModuleHooks
 from msprobe_ms.recording.output.error_log import ErrorLog
@@ -27,7 +27,7 @@ class Suspendable(Protocol):
 class CompilerCalls:
     """Steps aside in calls that compile user code: hooks are taken off, and nothing called inside is recorded."""
 
-    def __init__(self, framework: Framework, recorder: Recorder, hooks: Sequence[Suspendable]) -> None:
+    def __init__(self, framework: Framework, recorder: CallTaker, hooks: Sequence[Suspendable]) -> None:
         self._recorder = recorder
         self._hooks = hooks
         self._patches = Patches(Patch(holder, name, self._wrap) for holder, name in framework.compiler_calls())

@@ -9,12 +9,11 @@ from typing import Any
 
 from msprobe_ms.dump.dialects import LAYER
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.recording.calls import Subject
-from msprobe_ms.recording.recorder import Recorder
+from msprobe_ms.recording.calls import CallTaker, Subject
 from msprobe_ms.support.patching import Patch
 
 
-def layer_patch(framework: Framework, recorder: Callable[[], Recorder | None]) -> Patch:
+def layer_patch(framework: Framework, recorder: Callable[[], CallTaker | None]) -> Patch:
     """Return the patch that brings calls of layers, of whatever network, to ``recorder`` while there is one."""
     subjects: dict[type, Subject] = {}
 

@@ -11,10 +11,9 @@ from typing import Any
 import yaml
 
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.recording.calls import Subject
+from msprobe_ms.recording.calls import CallTaker, Subject
 from msprobe_ms.recording.hooks.communication import CollectiveOperator
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
-from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.patching import Hooks, Patch, do_all
 
 PREFIX = "Primitive"
@@ -39,9 +38,9 @@ class PrimitiveHooks:
         self._patches: dict[type, Patch] = {}
         #: By identity; the operator is kept with its subject, so that no other takes its number in memory.
         self._by_operator: dict[int, tuple[Any, Subject | None]] = {}
-        self._recorder: Recorder | None = None
+        self._recorder: CallTaker | None = None
 
-    def install(self, recorder: Recorder, models: Any) -> None:
+    def install(self, recorder: CallTaker, models: Any) -> None:
         """Bring calls of operators to ``recorder`` until ``remove``; ``models`` is a module, several, or None."""
         if self._framework.operators_left_out is None:
             return

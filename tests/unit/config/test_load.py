@@ -27,7 +27,7 @@ from msprobe_ms.config.vocabulary import ONLINE_KEYS
 from msprobe_ms.recording.selection.filters import Range
 from msprobe_ms.support.errors import ConfigError
 
-TASKS = "statistics, tensor, structure, overflow_check, exception_dump, grad_probe"
+TASKS = "statistics, tensor, structure, overflow_check, exception_dump, grad_probe, free_benchmark"
 CONFIGS = ROOT / "configs"
 NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 MODULE = 'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
@@ -615,7 +615,6 @@ def test_scope_refuses_names_that_its_level_never_records(level, name, message):
 @pytest.mark.parametrize(
     "task",
     [
-        "free_benchmark",
         "run_ut",
         "acc_check",
         "nan_check",
@@ -624,6 +623,55 @@ def test_scope_refuses_names_that_its_level_never_records(level, name, message):
 def test_tasks_of_the_family_that_do_not_work_yet_say_which_do(task):
     message = refusal({"task": task, "dump_path": "out", task: {}})
     assert message == f'config.json: task: "{task}" is not supported yet; use one of {TASKS}'
+
+
+def test_the_section_of_free_benchmark_as_files_of_the_family_have_it():
+    section = {
+        "scope": [], "list": ["mindspore.ops.matmul"], "fuzz_device": "npu", "pert_mode": "change_value",
+        "handler_type": "check", "fuzz_level": "L1", "fuzz_stage": "backward", "if_preheat": False, "preheat_step": 15,
+        "max_sample": 20,
+    }  # fmt: skip
+    config = load({"task": "free_benchmark", "free_benchmark": section})
+    assert (config.pert_mode, config.fuzz_stage, config.list) == ("change_value", "backward", ("mindspore.ops.matmul",))
+    assert not config.ignored
+    assert load({"task": "free_benchmark"}).pert_mode == "improve_precision"
+
+
+def test_every_mistake_of_free_benchmark_is_in_one_error():
+    section = {
+        "pert_mode": "noise", "fuzz_device": "gpu", "fuzz_stage": "both", "handler_type": "fixed", "fuzz_level": "L0",
+        "fuzz_args": 1, "if_preheat": 1, "preheat_step": 0, "max_sample": "many", "list": [1], "summary_mode": "md5",
+    }  # fmt: skip
+    message = refusal({"task": "free_benchmark", "dump_path": "out", "level": "mix", "free_benchmark": section})
+    lines = [line.removeprefix("config.json: ") for line in message.splitlines()]
+    assert {line.partition(":")[0] for line in lines} == {
+        "level", *(f"free_benchmark.{key}" for key in section if key != "list"), "free_benchmark.list[0]",
+    }  # fmt: skip
+    assert 'level: "mix" is not supported with task free_benchmark; use L1' in lines
+    assert any(
+        'pert_mode: "noise" is not accepted; use one of improve_precision, add_noise, bit_noise, no_change, to_cpu, '
+        "change_value, exchange_value" in line
+        for line in lines
+    )
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "words"),
+    [
+        ({"fuzz_device": "cpu", "pert_mode": "add_noise"}, "fuzz_device", "works with pert_mode to_cpu alone"),
+        (
+            {"handler_type": "fix", "pert_mode": "bit_noise"},
+            "handler_type",
+            "works with pert_mode improve_precision or",
+        ),
+        ({"handler_type": "fix", "fuzz_stage": "backward"}, "handler_type", "works with fuzz_stage forward"),
+        ({"handler_type": "fix", "if_preheat": True}, "handler_type", "without if_preheat"),
+    ],
+)
+def test_what_cannot_be_repeated_so_is_refused(section, key, words):
+    message = refusal({"task": "free_benchmark", "dump_path": "out", "free_benchmark": section})
+    assert message.startswith(f"config.json: free_benchmark.{key}: ") and words in message
+    assert load({"task": "free_benchmark", "free_benchmark": {"fuzz_device": "cpu", "pert_mode": "to_cpu"}})
 
 
 def test_xor_is_refused_with_what_works():
