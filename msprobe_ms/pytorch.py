@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from msprobe_ms.config.vocabulary import LevelName, TaskName
 from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_process, seed_pytorch
 from msprobe_ms.recording.debugger import BaseDebugger
@@ -21,6 +23,10 @@ except ModuleNotFoundError as error:
 __all__ = ["PrecisionDebugger", "record", "seed_all"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class PrecisionDebugger(BaseDebugger):
     """Records a PyTorch network (eager mode): ``start(net)``, one training step, ``stop()``, ``step()``.
 
@@ -28,14 +34,24 @@ class PrecisionDebugger(BaseDebugger):
     ``fullgraph=True`` that calls recorded modules or APIs cannot be called while recording: PyTorch raises.
     """
 
-    def __init__(self, *arguments: Any, model: Any = None, **keywords: Any) -> None:
+    def __init__(
+        self,
+        config_path: str | Path | None = None,
+        task: TaskName | None = None,
+        dump_path: str | Path | None = None,
+        level: LevelName | None = None,
+        step: Sequence[int | str] | None = None,
+        *,
+        model: Any = None,
+        **unknown: NoReturn,
+    ) -> None:
         """Read the configuration; arguments that are given override the file.
 
         ``model`` is the network (or a list of them) that ``start()`` records where it is given none. Raises
         ConfigError, which names the file, the key, the value and what is accepted; UsageError for what is no network,
         and for an unknown argument.
         """
-        super().__init__(*arguments, **keywords)
+        super().__init__(config_path, task, dump_path, level, step, **unknown)
         check_models(self._framework, "PrecisionDebugger", model)
         self._usual_model = weakly(model)
 
@@ -44,7 +60,11 @@ class PrecisionDebugger(BaseDebugger):
 
 
 def record(
-    model: Any = None, *, level: str = "mix", task: str = "statistics", dump_path: str | Path = "./dump_path"
+    model: Any = None,
+    *,
+    level: LevelName = "mix",
+    task: TaskName = "statistics",
+    dump_path: str | Path = "./dump_path",
 ) -> Recording:
     """Record one step in a ``with`` block::
 

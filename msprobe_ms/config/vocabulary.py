@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
+#: The tasks and levels that work, as types: an editor proposes them, a type checker refuses all others.
+TaskName: TypeAlias = Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump", "grad_probe"]
+LevelName: TypeAlias = Literal["L0", "L1", "mix", "L2", "debug"]
+
 #: Tasks of the msprobe family that have no dump here (yet); each may have its section in a file.
 OTHER_TASKS = (
     "free_benchmark",

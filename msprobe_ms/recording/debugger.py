@@ -11,11 +11,11 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from msprobe_ms.config.reload import FileChanges, accept_changes
 from msprobe_ms.config.values import unknown_arguments
-from msprobe_ms.config.vocabulary import API_LEVELS, GRADIENT_TASK, MODULE_LEVELS
+from msprobe_ms.config.vocabulary import API_LEVELS, GRADIENT_TASK, MODULE_LEVELS, LevelName, TaskName
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers, MethodOfCurrent, no_model, weakly
@@ -56,11 +56,11 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
     def __init__(
         self,
         config_path: str | Path | None = None,
-        task: str | None = None,
+        task: TaskName | None = None,
         dump_path: str | Path | None = None,
-        level: str | None = None,
+        level: LevelName | None = None,
         step: Sequence[int | str] | None = None,
-        **unknown: Any,
+        **unknown: NoReturn,
     ) -> None:
         """Read the configuration; arguments that are given override the file.
 

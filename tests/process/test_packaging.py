@@ -91,7 +91,7 @@ def test_the_wheel_holds_every_module_and_data_file_once(source: Path, wheel: Pa
         if file.suffix in {".py", ".yaml", ".json", ".js", ".css"} or file.name == "py.typed":
             expected.add(file.relative_to(source).as_posix().replace("msprobe_ms/compat/msprobe/", "msprobe/"))
     assert packaged(wheel) == expected
-    assert {"msprobe/mindspore/common/utils.py", "msprobe_ms/py.typed"} <= expected
+    assert {"msprobe/mindspore/common/utils.py", "msprobe_ms/py.typed", "msprobe/py.typed"} <= expected
     with zipfile.ZipFile(wheel) as archive:
         assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
         (entry_points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
@@ -112,7 +112,9 @@ def test_everything_offline_imports_without_a_framework(environment: Environment
     done = environment.python(
         "import importlib, pkgutil, sys\n"
         "sys.modules.update(dict.fromkeys(('mindspore', 'torch', 'pandas')))  # importing one of them raises\n"
-        "import msprobe_ms\n"
+        "import msprobe_ms, pydoc\n"
+        "assert dir(msprobe_ms) == ['__version__', 'assert_consistent', 'compare', 'load'], dir(msprobe_ms)\n"
+        "assert 'load' in pydoc.render_doc(msprobe_ms)\n"
         "for module in pkgutil.walk_packages(msprobe_ms.__path__, 'msprobe_ms.', onerror=lambda name: None):\n"
         f"    if not module.name.startswith(({', '.join(map(repr, IN_TRAINING))}, 'msprobe_ms.__main__')):\n"
         "        importlib.import_module(module.name)\n"

@@ -39,6 +39,7 @@ config: model reload values vocabulary
 .: convert mindspore pytorch tensor_file_report
 dump: columns model
 dump/kernels: entries index kernel_files launches reduce
+dump/opened: calls
 dump/reading: items
 dump/writing: export
 environment: collect report

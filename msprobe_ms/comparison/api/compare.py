@@ -44,7 +44,7 @@ def compare(
     """Compare two dumps and find where the error begins. No framework is needed, no file is written.
 
     ``target``, ``golden``  the dump under suspicion and the one to trust: a path (a dump.json, a rank or step
-                            folder, a dump root), what ``msprobe_ms.record`` gave, or a ``Dump``
+                            folder, a dump root), or what ``msprobe_ms.record`` or ``load`` gave
     ``…_mapping``           a yaml file, or its content; True is the bare flag of the command: layers are found from
                             the dumps, Cells pair with Modules, functions by the built-in table
     ``fuzzy``               ignore call indices while pairing
@@ -87,7 +87,8 @@ def _path(side: Any) -> Path:
     if isinstance(path := getattr(side, "path", None), Path):  # a recording
         return path
     raise UsageError(
-        f"compare: {type(side).__name__} is not accepted; accepted are a path, a Dump, or what msprobe_ms.record gave"
+        f"compare: {type(side).__name__} is not accepted; accepted are a path, or what record or load of "
+        "msprobe_ms gave"
     )
 
 

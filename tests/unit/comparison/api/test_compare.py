@@ -121,7 +121,7 @@ def test_bare_flags_and_thresholds(tmp_path: Path) -> None:
 def test_what_cannot_be_compared_is_named(both: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(DumpFormatError, match="nowhere: no such file or folder; accepted are a dump"):
         msprobe_ms.compare("nowhere", both[1])
-    with pytest.raises(UsageError, match="compare: int is not accepted; accepted are a path, a Dump, or what"):
+    with pytest.raises(UsageError, match="compare: int is not accepted; accepted are a path, or what record or load"):
         msprobe_ms.compare(3, both[1])
     with pytest.raises(UsageError, match=r"profile 'latst' \(did you mean .latest.\?\); accepted are "):
         msprobe_ms.compare(*both, profile="latst")

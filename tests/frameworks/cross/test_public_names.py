@@ -1,0 +1,43 @@
+"""The public names: what completion shows, and what editors, ``help`` and Sphinx read of each."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+from typing import Any
+
+import pytest
+
+import msprobe_ms
+import msprobe_ms.mindspore
+import msprobe_ms.pytorch
+
+MODULES = (msprobe_ms, msprobe_ms.mindspore, msprobe_ms.pytorch)
+
+
+def test_completion_shows_the_public_names_and_nothing_else() -> None:
+    assert dir(msprobe_ms) == sorted([*msprobe_ms.__all__, "mindspore", "pytorch"])
+    assert dir(msprobe_ms.mindspore) == sorted(msprobe_ms.mindspore.__all__)
+    assert dir(msprobe_ms.pytorch) == sorted(msprobe_ms.pytorch.__all__)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_every_public_object_tells_of_itself(module: Any) -> None:
+    for name in module.__all__:
+        if name == "__version__":
+            continue
+        given = getattr(module, name)
+        assert inspect.getdoc(given), name
+        assert inspect.signature(given).return_annotation is not None
+        assert name in pydoc.render_doc(given, renderer=pydoc.plaintext)
+    assert "PrecisionDebugger" in pydoc.render_doc(module, renderer=pydoc.plaintext)
+
+
+@pytest.mark.parametrize("module", MODULES[1:], ids=lambda module: module.__name__)
+def test_methods_of_the_debugger_tell_of_themselves_before_there_is_one(module: Any) -> None:
+    debugger = type("PrecisionDebugger", (module.PrecisionDebugger,), {})
+    for method in ("start", "stop", "step", "save", "set_init_step", "monitor"):
+        assert getattr(debugger, method).__doc__, method
+        assert inspect.signature(getattr(debugger, method))
+    assert list(inspect.signature(debugger.start).parameters)[1:] == ["model", "token_range", "rank_id"]
+    assert "token_range" in pydoc.render_doc(debugger, renderer=pydoc.plaintext)
