@@ -20,7 +20,7 @@ accuracy/proof: call prove source statistical
 arrays: dtypes npy torch_file torch_pickle
 bisect: decide
 cli: acc_check bisect compare compare_kernels dump_files environment gradients prove run single_api view weights
-comparison/api: compared notebook
+comparison/api: compared notebook result
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
 comparison/measuring: tolerances

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.comparison.api.notebook import comparison_html, imported_pandas, ranks_html
+from msprobe_ms.comparison.api.result import ComparisonResult, Key
 from msprobe_ms.comparison.many.first_rank import FirstRank
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
 from msprobe_ms.comparison.many.run import Found, compare_all
@@ -35,7 +36,7 @@ from msprobe_ms.comparison.reporting.terminal import verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump
-from msprobe_ms.dump.reading.locate import Place
+from msprobe_ms.dump.reading.locate import Place, place_of
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.text import one_a_line
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 _NOT_FINITE = frozenset(("inf", "-inf", "nan"))
 
 
-class Compared:
+class Compared(ComparisonResult):
     """Two dumps of one rank and step, compared; ``comparison`` has the pairs and rows."""
 
     def __init__(self, target: Dump, golden: Dump, options: Options) -> None:
@@ -70,6 +71,11 @@ class Compared:
     def origins(self) -> list[Origin]:
         """Where error begins, in execution order."""
         return self.comparison.origins
+
+    @property
+    def pairs(self) -> Mapping[Key, Compared]:
+        """This one, by its step and rank: code that takes many takes one as well."""
+        return {_numbered(place_of(self.target.path.absolute().parent)): self}
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -142,18 +148,11 @@ def _numbers(cells: Sequence[Cell]) -> Sequence[Cell]:
     return [float(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
-if TYPE_CHECKING:
-    import pandas
-
-#: ``(step, rank)``; in a run of compiled and dynamic graphs ``(step, rank, half)``. A process without a rank is -1, a
-#: dump without a step 0; where that does not tell two apart, the rank is the name of its folder and no step is None.
-Key = tuple[int | None, int | str] | tuple[int | None, int | str, str]
-
 #: Comparisons of single ranks that are kept once they were asked for.
 _KEPT = 4
 
 
-class ComparedRanks(Mapping[Key, Compared]):
+class ComparedRanks(Mapping[Key, Compared], ComparisonResult):
     """``(step, rank)`` → the comparison of that pair, made when it is asked for.
 
     A process without a rank is rank -1: ``comparison[0, -1]``; in a run of compiled and dynamic graphs keys are
@@ -179,6 +178,11 @@ class ComparedRanks(Mapping[Key, Compared]):
     def origins(self) -> list[Origin]:
         """The origins of all pairs, in the order step, rank."""
         return [origin for found in self.found for origin in found.origins]
+
+    @property
+    def pairs(self) -> Mapping[Key, Compared]:
+        """This mapping itself."""
+        return self
 
     @property
     def first(self) -> Key | None:

@@ -60,18 +60,18 @@ def find_places(path: Path) -> dict[Place, Path]:
     :raises DumpFormatError: there is no dump
     """
     if path.is_file():
-        return {_place_of(path.absolute().parent): path}
+        return {place_of(path.absolute().parent): path}
     if not path.is_dir():
         raise DumpFormatError(f"{path}: no such file or folder; {_ACCEPTED}")
     if dump := _dump_or_folder(path):
-        return {_place_of(path.absolute()): dump}
+        return {place_of(path.absolute()): dump}
     found = _latest_run(path, dict(_walk(path, _place_above(path.absolute()))))
     if not found:
         raise _no_dump(path, sorted(_subfolders(path), key=_numeric))
     return dict(sorted(found.items(), key=lambda each: (each[0].half, each[0].step or 0, _numeric(each[0].rank))))
 
 
-def _place_of(folder: Path) -> Place:
+def place_of(folder: Path) -> Place:
     """The place of a dump's own folder, by the names of the folders above it."""
     return _place_above(folder.parent)._replace(rank=folder.name)
 

@@ -25,6 +25,7 @@ from report_page import Page
 from repository import DATA, ROOT
 
 import msprobe_ms
+from msprobe_ms.comparison.api.result import ComparisonResult
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, DumpFormatError, MappingError, UsageError
 
@@ -298,6 +299,18 @@ def test_the_assertion_reads_like_assert_close(tmp_path: Path) -> None:
     assert len(deviation) == 10
 
 
+def test_one_pair_and_many_are_asked_alike(both: tuple[Path, Path], tmp_path: Path) -> None:
+    good, bad = write_run(tmp_path / "good", ranks=2), write_run(tmp_path / "bad", ranks=2, faulty=1)
+    with ThreadPoolExecutor(2) as threads:
+        one, many = msprobe_ms.compare(*both), msprobe_ms.compare(bad, good, executor=threads)
+    for result in (one, many):
+        assert isinstance(result, ComparisonResult)
+        assert result.verdict == "divergent" and result.origins
+        assert {each.verdict for each in result.pairs.values()} == {"divergent"}
+    assert list(one.pairs.values()) == [one]
+    assert dict(many.pairs) == dict(many.items()) and len(many.pairs) == len(many.found)
+
+
 def test_the_assertion_over_many_ranks(tmp_path: Path) -> None:
     good, bad = write_run(tmp_path / "good", ranks=3), write_run(tmp_path / "bad", ranks=3, faulty=2)
     with ThreadPoolExecutor(2) as threads, pytest.raises(AssertionError) as caught:
@@ -309,8 +322,9 @@ def test_the_assertion_over_many_ranks(tmp_path: Path) -> None:
 
 def test_too_little_in_common_is_not_consistent() -> None:
     sides = MAPPING / "encoder_mindspore_L0", MAPPING / "encoder_pytorch_L0"
-    with pytest.raises(AssertionError, match=r"too little of them could be compared!(.|\n)*map them first"):
+    with pytest.raises(AssertionError, match=r"too little of them could be compared!(.|\n)*map them first") as caught:
         msprobe_ms.assert_consistent(*sides)
+    assert "\\n" not in str(caught.value) and len(str(caught.value).splitlines()) > 4
     msprobe_ms.assert_consistent(*sides, allow_incomplete=True)
 
 
