@@ -87,6 +87,7 @@ def test_the_extras_bring_frameworks_that_work(metadata: email.message.Message) 
 
 def test_the_wheel_holds_every_module_and_data_file_once(source: Path, wheel: Path) -> None:
     expected = set()
+    assert "msprobe_ms/config/samples/config.json" in packaged(wheel)
     for file in (source / "msprobe_ms").rglob("*"):
         if file.suffix in {".py", ".yaml", ".json", ".js", ".css"} or file.name == "py.typed":
             expected.add(file.relative_to(source).as_posix().replace("msprobe_ms/compat/msprobe/", "msprobe/"))
@@ -129,6 +130,17 @@ def test_the_command_line_starts_without_a_framework(
 ) -> None:
     done = run(environment.folder / command[0], *command[1:], "--help", cwd=tmp_path)
     assert "compare" in done.stdout
+    samples = run(environment.folder / command[0], *command[1:], "config", "--list", cwd=tmp_path)
+    assert str(environment.site / "msprobe_ms" / "config" / "samples") in samples.stdout
+    run(environment.folder / command[0], *command[1:], "config", "overflow", "-o", "config.json", cwd=tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["task"] == "overflow_check"
+
+
+def test_the_doctor_of_a_laptop_finds_nothing_wrong(environment: Environment, tmp_path: Path) -> None:
+    done = run(environment.folder / "bin" / "msprobe", "doctor", cwd=tmp_path)
+    assert "--  MindSpore is not installed\n      to record it: pip install" in done.stdout
+    assert done.stdout.endswith("nothing has to be put right\n")
+    assert not any(tmp_path.iterdir())
 
 
 def test_every_dependency_is_explained(metadata: email.message.Message) -> None:

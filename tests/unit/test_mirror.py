@@ -36,6 +36,7 @@ comparison/reporting/profiles: base latest v110 wording
 compat/msprobe/mindspore/common: utils
 compat: neighbour
 config: model reload values vocabulary
+doctor: examine probe
 .: convert mindspore pytorch tensor_file_report
 dump: columns model
 dump/kernels: entries index kernel_files launches reduce
