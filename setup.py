@@ -1,4 +1,7 @@
-"""Metadata lives in pyproject.toml; here only the two places packages come from, which it cannot say."""
+"""Metadata lives in pyproject.toml; here only what it cannot say: where packages come from, the README of an index."""
+
+import re
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
@@ -6,4 +9,29 @@ OWN = find_packages(include=["msprobe_ms", "msprobe_ms.*"], exclude=["msprobe_ms
 #: Installed at the top level, so that scripts written for msprobe import it by that name.
 ALIAS = find_packages("msprobe_ms/compat", include=["msprobe", "msprobe.*"])
 
-setup(packages=OWN + ALIAS, package_dir={"msprobe": "msprobe_ms/compat/msprobe"})
+#: Where the repository is published, without a slash at its end; "" while it is not. The README's links follow it.
+REPOSITORY = ""
+URLS = {"Source": REPOSITORY, "Changelog": f"{REPOSITORY}/blob/main/CHANGELOG.md"} if REPOSITORY else {}
+#: ``[text](target)`` of a page in the repository, and pictures.
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#)([^)]+)\)")
+
+
+def for_an_index(text: str) -> str:
+    """The README where none of the repository's files lie beside it: links lead to the repository, or are text."""
+
+    def target(link: re.Match[str]) -> str:
+        picture, shown, path = link.groups()
+        if not REPOSITORY:
+            return "" if picture else shown
+        return f"{picture}[{shown}]({REPOSITORY}/{'raw' if picture else 'blob'}/main/{path})"
+
+    return _LINK.sub(target, text)
+
+
+setup(
+    packages=OWN + ALIAS,
+    package_dir={"msprobe": "msprobe_ms/compat/msprobe"},
+    long_description=for_an_index(Path(__file__).with_name("README.md").read_text(encoding="utf-8")),
+    long_description_content_type="text/markdown",
+    project_urls=URLS,
+)

@@ -18,6 +18,8 @@ from installs import ROOT, Environment, build_wheel, copy_of_sources, run
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import msprobe_ms
+
 #: Parts that work inside a training process, so may import its framework; all others compare dumps without one.
 IN_TRAINING = ("msprobe_ms.frameworks", "msprobe_ms.recording.hooks", "msprobe_ms.mindspore", "msprobe_ms.pytorch")
 
@@ -68,6 +70,18 @@ def test_the_base_install_has_no_framework(metadata: email.message.Message) -> N
     }  # fmt: skip
 
 
+def test_an_index_shows_who_made_it_what_changed_and_no_dead_link(metadata: email.message.Message) -> None:
+    assert metadata["Author"] == "msprobe_ms contributors"
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## (\S+)", changes, re.MULTILINE)
+    assert newest is not None and newest[1] == metadata["Version"] == msprobe_ms.__version__
+    minors = [each.split(" :: ")[-1] for each in metadata.get_all("Classifier", []) if ":: 3." in each]
+    assert minors == ["3.10", "3.11", "3.12", "3.13"]
+    readme = metadata.get_payload()
+    assert "make demo" in readme and metadata["Description-Content-Type"] == "text/markdown"
+    assert [target for target in re.findall(r"\]\(([^)]+)\)", readme) if not target.startswith(("http", "#"))] == []
+
+
 def test_the_extras_bring_frameworks_that_work(metadata: email.message.Message) -> None:
     mindspore = requirements(metadata, "mindspore")
     assert set(mindspore) == {"mindspore", "numpy"}
@@ -80,6 +94,7 @@ def test_the_extras_bring_frameworks_that_work(metadata: email.message.Message) 
     assert set(requirements(metadata, "pytorch")) == {"torch"}
     # Neither holds numpy back, as PyTorch works with any; what is named beside the extra mindspore does not lift it.
     assert set(requirements(metadata, "dataframe")) == {"pandas"}
+    assert set(requirements(metadata, "completion")) == {"shtab"}
     assert set(requirements(metadata, "cluster")) == {"distributed"}
     assert str(requirements(metadata, "test")["torch"].specifier) == "==2.13.0"
     assert str(requirements(metadata, "test")["mindspore"].specifier) == "==2.10.0"
