@@ -33,7 +33,7 @@ from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.start_arguments import check_start
 from msprobe_ms.recording.step import Step
 from msprobe_ms.recording.travelling import Travelling
-from msprobe_ms.support.errors import MsprobeError, UsageError
+from msprobe_ms.support.errors import MsprobeError, UsageError, told_briefly
 from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import LogOnce, logger
 from msprobe_ms.support.process import no_garbage_collection
@@ -74,7 +74,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
 
         self._read_config = partial(load_config, config_path, task=task, dump_path=dump_path, level=level, step=step)
         self._changes = FileChanges(Path(config_path) if isinstance(config_path, (str, os.PathLike)) else None)
-        self.config: Config = self._read_config()
+        self.config: Config = told_briefly(self._read_config)
         self._framework = self._load_framework()
         self._apis: ApiHooks | None = None
         if self.config.level in API_LEVELS:
@@ -333,7 +333,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
                 if quiet is not None:
                     quiet.restore()  # something may have interrupted what keeps our own work unseen
                 if isinstance(error, MsprobeError):
-                    raise
+                    raise error.with_traceback(None) from None  # the user's mistake, not ours: our frames tell nothing
                 try:
                     if isinstance(error, Exception):
                         self._say_failed(error, where)

@@ -39,7 +39,7 @@ from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import Place, place_of
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.text import one_a_line
+from msprobe_ms.support.text import counted, one_a_line
 from msprobe_ms.support.workers import given
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ class Compared(ComparisonResult):
         if path.suffix != suffix:
             raise UsageError(f"{path}: accepted is a file name that ends with {suffix}, as this is one rank and step")
         titles, rows = table(self.comparison, self._options.report)
-        write_table(path, titles, rows, self._options.report.colours)
+        report = self._options.report
+        write_table(path, titles, rows, report.colours, legend=report.legend(titles))
         return path
 
     def __str__(self) -> str:
@@ -132,7 +133,7 @@ class Compared(ComparisonResult):
 
     def __repr__(self) -> str:
         matched = row_counts(self.comparison)["matched"]
-        return f"<{self.verdict}: {matched} values compared, {len(self.origins)} origins>"
+        return f"<{self.verdict}: {counted(matched, 'value')} compared, {counted(len(self.origins), 'origin')}>"
 
     def _repr_html_(self) -> str:
         return comparison_html(self._outcome)
@@ -279,7 +280,7 @@ class ComparedRanks(Mapping[Key, Compared], ComparisonResult):
         return one_a_line([*total_lines(self.total, self._plan), *found_lines(self.found, in_full=False)])
 
     def __repr__(self) -> str:
-        return f"<{self.verdict}: {len(self._pairs)} pairs of dumps, {len(self.origins)} origins>"
+        return f"<{self.verdict}: {len(self._pairs)} pairs of dumps, {counted(len(self.origins), 'origin')}>"
 
     def _repr_html_(self) -> str:
         return ranks_html(self.found, list(total_lines(self.total, self._plan)))

@@ -17,7 +17,7 @@ from msprobe_ms.support.log import logger
 #: Files that hold a dump, the first that exists.
 DUMP_FILES = ("dump.json", "debug.json")
 
-_ACCEPTED = "accepted are a dump.json, a rank folder that holds one, a step folder of rank folders"
+_ACCEPTED = "accepted are a dump.json, a rank folder that holds one, a step folder of ranks, a dump root of steps"
 #: Folders between a dump root and its ranks: steps, and the halves of a mixed graph and PyNative run.
 _INNER = re.compile(r"step\d+|graph|pynative")
 _STEP = re.compile(r"step(\d+)")
@@ -167,8 +167,16 @@ def find_dumps(path: Path) -> dict[str, Path]:
 
 
 def _no_dump(path: Path, folders: list[Path]) -> DumpFormatError:
-    found = f"folders {_names(folders)}" if folders else "no folder"
-    return DumpFormatError(f"{path}: no dump in it: found {found}; {_ACCEPTED}")
+    found = f"found folders {_names(folders)}" if folders else "found no folder"
+    if (empty := _innermost(path)) != path:
+        found = f"{empty.relative_to(path)} holds no dump.json"
+    return DumpFormatError(f"{path}: no dump in it: {found}; {_ACCEPTED}")
+
+
+def _innermost(folder: Path) -> Path:
+    """Down the folders whose names are those of a dump, always into the first."""
+    inner = [each for each in sorted(_subfolders(folder), key=_numeric) if of_dumps(each)]
+    return _innermost(inner[0]) if inner else folder
 
 
 def _names(folders: list[Path]) -> str:

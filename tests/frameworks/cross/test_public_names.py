@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pydoc
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import msprobe_ms
 import msprobe_ms.mindspore
 import msprobe_ms.pytorch
+from msprobe_ms.support.errors import MsprobeError
 
 MODULES = (msprobe_ms, msprobe_ms.mindspore, msprobe_ms.pytorch)
 
@@ -31,6 +33,18 @@ def test_every_public_object_tells_of_itself(module: Any) -> None:
         assert inspect.signature(given).return_annotation is not None
         assert name in pydoc.render_doc(given, renderer=pydoc.plaintext)
     assert "PrecisionDebugger" in pydoc.render_doc(module, renderer=pydoc.plaintext)
+
+
+def test_a_mistake_stands_under_a_short_traceback() -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: msprobe_ms.pytorch.PrecisionDebugger(level="L9"),  # type: ignore[arg-type]
+        lambda: msprobe_ms.pytorch.PrecisionDebugger(level="L0").start(None),
+    ]
+    for call in calls:
+        with pytest.raises(MsprobeError) as mistake:
+            call()
+        assert len(mistake.traceback) <= 5  # two of them are of this test
+        assert mistake.value.__cause__ is mistake.value.__context__ is None or mistake.value.__suppress_context__
 
 
 @pytest.mark.parametrize("module", MODULES[1:], ids=lambda module: module.__name__)

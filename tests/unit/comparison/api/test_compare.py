@@ -43,7 +43,7 @@ def test_two_dumps(both: tuple[Path, Path]) -> None:
     assert comparison.verdict == "divergent"
     assert comparison.origins[0].target == "Functional.layer_norm.2.forward.input.2"
     assert comparison.summary["matched"] == 710
-    assert repr(comparison) == f"<divergent: 710 values compared, {len(comparison.origins)} origins>"
+    assert repr(comparison) == f"<divergent: 710 values compared, {len(comparison.origins)} origin>"
     assert str(comparison).splitlines()[0] == "DIVERGENT: the error begins in forward, at"
     # Dumps already read, and what has a path, are as good.
     again = msprobe_ms.compare(read_dump(both[0]), both[1])
