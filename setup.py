@@ -8,6 +8,8 @@ from setuptools import find_packages, setup
 OWN = find_packages(include=["msprobe_ms", "msprobe_ms.*"], exclude=["msprobe_ms.compat.msprobe*"])
 #: Installed at the top level, so that scripts written for msprobe import it by that name.
 ALIAS = find_packages("msprobe_ms/compat", include=["msprobe", "msprobe.*"])
+#: The same for MetaX's tool and for msit. Where their packages are installed beside, Python takes those before modules.
+MODULES = ["maca_tools", "msit_llm"]
 
 #: Where the repository is published, without a slash at its end; "" while it is not. The README's links follow it.
 REPOSITORY = ""
@@ -30,7 +32,14 @@ def for_an_index(text: str) -> str:
 
 setup(
     packages=OWN + ALIAS,
-    package_dir={"msprobe": "msprobe_ms/compat/msprobe"},
+    py_modules=MODULES,
+    package_dir={
+        "": "msprobe_ms/compat/modules",
+        "msprobe": "msprobe_ms/compat/msprobe",
+        "msprobe_ms": "msprobe_ms",
+    },
+    exclude_package_data={"msprobe_ms.compat": ["modules/*"]},
+    options={"egg_info": {"egg_base": "."}},
     long_description=for_an_index(Path(__file__).with_name("README.md").read_text(encoding="utf-8")),
     long_description_content_type="text/markdown",
     project_urls=URLS,

@@ -20,6 +20,9 @@ except ModuleNotFoundError as error:
     raise explain_missing(error) from None
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from msprobe_ms.config.vocabulary import Selection
     from msprobe_ms.recording.entry_points.context_manager import Recording
 
 __all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"]
@@ -82,6 +85,7 @@ def record(
     level: LevelName = "mix",
     task: TaskName = "statistics",
     dump_path: str | Path = "./dump_path",
+    **selection: Unpack[Selection],
 ) -> Recording:
     """Record one step in a ``with`` block::
 
@@ -91,11 +95,13 @@ def record(
 
     Forward and backward belong into the block. ``model`` is the network or a list of them; L1 and L2 need none.
     Each recording gets a step folder of its own below ``dump_path``. What is raised inside passes, and what was
-    recorded until then is there. Raises ConfigError or UsageError when an argument cannot work.
+    recorded until then is there. ``selection`` are further keys of a configuration: ``list``, ``scope``, ``skip``,
+    ``data_mode`` and the rest. Raises ConfigError or UsageError when an argument cannot work.
     """
-    from msprobe_ms.recording.entry_points.context_manager import Recording  # reads dumps, which a debugger does not
+    # Reads dumps, which a debugger does not.
+    from msprobe_ms.recording.entry_points.context_manager import open_recording
 
-    return Recording(PrecisionDebugger(task=task, dump_path=dump_path, level=level), model)
+    return open_recording(PrecisionDebugger, model, {**selection, "task": task, "dump_path": dump_path, "level": level})
 
 
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:

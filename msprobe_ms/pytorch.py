@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from msprobe_ms.config.vocabulary import LevelName, TaskName
 from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_process, seed_pytorch
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.recording.debuggers import weakly
-from msprobe_ms.recording.entry_points.context_manager import Recording
+from msprobe_ms.recording.entry_points.context_manager import Recording, open_recording
 from msprobe_ms.recording.start_arguments import check_models
 
 try:
@@ -19,6 +19,11 @@ try:
     from msprobe_ms.frameworks.pytorch.framework import PyTorch
 except ModuleNotFoundError as error:
     raise explain_missing(error) from None
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from msprobe_ms.config.vocabulary import Selection
 
 __all__ = ["PrecisionDebugger", "record", "seed_all"]
 
@@ -43,15 +48,16 @@ class PrecisionDebugger(BaseDebugger):
         step: Sequence[int | str] | None = None,
         *,
         model: Any = None,
+        settings: Mapping[str, Any] | None = None,
         **unknown: NoReturn,
     ) -> None:
-        """Read the configuration; arguments that are given override the file.
+        """Read the configuration; arguments that are given override the file, ``settings`` any key of it.
 
         ``model`` is the network (or a list of them) that ``start()`` records where it is given none. Raises
         ConfigError, which names the file, the key, the value and what is accepted; UsageError for what is no network,
         and for an unknown argument.
         """
-        super().__init__(config_path, task, dump_path, level, step, **unknown)
+        super().__init__(config_path, task, dump_path, level, step, settings=settings, **unknown)
         check_models(self._framework, "PrecisionDebugger", model)
         self._usual_model = weakly(model)
 
@@ -65,6 +71,7 @@ def record(
     level: LevelName = "mix",
     task: TaskName = "statistics",
     dump_path: str | Path = "./dump_path",
+    **selection: Unpack[Selection],
 ) -> Recording:
     """Record one step in a ``with`` block::
 
@@ -74,9 +81,10 @@ def record(
 
     Forward and backward belong into the block. ``model`` is the network or a list of them; level ``L1`` needs none.
     Each recording gets a step folder of its own below ``dump_path``. What is raised inside passes, and what was
-    recorded until then is there. Raises ConfigError or UsageError when an argument cannot work.
+    recorded until then is there. ``selection`` are further keys of a configuration: ``list``, ``scope``, ``skip``,
+    ``data_mode`` and the rest. Raises ConfigError or UsageError when an argument cannot work.
     """
-    return Recording(PrecisionDebugger(task=task, dump_path=dump_path, level=level), model)
+    return open_recording(PrecisionDebugger, model, {**selection, "task": task, "dump_path": dump_path, "level": level})
 
 
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:

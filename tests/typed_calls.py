@@ -26,6 +26,8 @@ with record(level="mix", task="tensor") as recorded:
     pass
 print(recorded["Cell.fc1.Dense.forward.0"]["output.0"].numpy().shape)
 record(levl="L0")  # type: ignore[call-arg]
+record(data_mode=["forward"], list=["attention"])
+record(data_mode=3)  # type: ignore[arg-type]
 msprobe_ms.pytorch.record(task="tensors")  # type: ignore[arg-type]
 
 print(load("./dump", step=0, rank=1).path.name, compare("./dump", recorded).verdict)

@@ -14,6 +14,7 @@ With t the target, g the golden, d = |t − g| and n elements:
 * ``mean_absolute_error``          Σ d / n
 * ``root_mean_square_error``       sqrt(Σ d² / n)
 * ``mean_relative_error``          Σ (d/|g|) / n, where a golden 0 counts as above
+* ``standard_deviation``           sqrt(Σ |t − g − mean(t − g)|² / n)
 
 Sources: the first six are the columns of msprobe for real data; the others those that the accuracy analyzer of Huawei's
 CANN adds ("Parameters in a Complete Model Comparison Result"), which names them and leaves the formulas to convention.
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Any
@@ -93,6 +94,27 @@ def _weighted(weights: Doubles, difference: Doubles) -> float:
 Array = npt.NDArray[Any]
 
 
+class Spread:
+    """Squares of how far numbers are from their mean, summed block by block without cancellation.
+
+    Source: Chan, Golub & LeVeque, Updating Formulae and a Pairwise Algorithm for Computing Sample Variances (1979).
+    """
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._mean: Any = 0.0
+        #: Σ |x − mean|² over all that was added.
+        self.squares: Any = 0.0
+
+    def add(self, block: npt.NDArray[Any]) -> None:
+        """Add a block: 1-d, real or complex, not empty."""
+        mean = block.mean()
+        apart = block - mean
+        shift, size = mean - self._mean, self._size + block.size
+        self.squares = self.squares + np.vdot(apart, apart).real + abs(shift) ** 2 * self._size * block.size / size
+        self._mean, self._size = self._mean + shift * block.size / size, size
+
+
 class Missing(str, Enum):
     """Why a metric has no number; each profile has its own token for it."""
 
@@ -125,6 +147,7 @@ KL_DIVERGENCE = "kl_divergence"
 MEAN_ABSOLUTE = "mean_absolute_error"
 ROOT_MEAN_SQUARE = "root_mean_square_error"
 MEAN_RELATIVE = "mean_relative_error"
+STANDARD_DEVIATION = "standard_deviation"
 
 #: Elements a block: its doubles stay in a core's second-level cache and below what malloc hands back to the system;
 #: measured from 2^12 to 2^18 the fastest, twice as fast as 2^15.
@@ -179,6 +202,7 @@ class _Sums:
     max_relative: Any = 0.0
     within_one: int = 0
     within_five: int = 0
+    spread: Spread = field(default_factory=Spread)
     one_sided: bool = False
 
     def lost_terms(self, golden: Array) -> bool:
@@ -236,6 +260,10 @@ def _root_mean_square(sums: _Sums) -> float:
     return float((sums.error / sums.size) ** 0.5)
 
 
+def _standard_deviation(sums: _Sums) -> float:
+    return float((sums.spread.squares / sums.size) ** 0.5)
+
+
 def _divergence(sums: _Sums) -> Measured:
     assert sums.divergence is not None  # of real numbers, where more is measured, it is there
     return sums.divergence.value()
@@ -257,6 +285,7 @@ METRICS = (
     Metric(MEAN_ABSOLUTE, "MeanAbsoluteError", lambda sums: float(sums.absolute / sums.size)),
     Metric(ROOT_MEAN_SQUARE, "RootMeanSquareError", _root_mean_square),
     Metric(MEAN_RELATIVE, "MeanRelativeError", lambda sums: float(sums.relative / sums.size)),
+    Metric(STANDARD_DEVIATION, "StandardDeviation", _standard_deviation),
 )
 _ALWAYS = tuple(metric for metric in METRICS if metric.msprobe)
 #: Names of the metrics that are always measured, and of those measured only where a report shows them.
@@ -338,6 +367,8 @@ def _accumulate(sums: _Sums, target: Array, golden: Array) -> _Sums:
                 sums.divergence.add(mine, theirs, difference, finite)
             if whole and max(squares) >= _BEYOND_DOUBLES**2:
                 difference = _whole_difference(target[place], golden[place])
+            if sums.more:
+                sums.spread.add(difference)
             _add_block(sums, _magnitude(difference), _magnitude(theirs), epsilon)
     return sums
 

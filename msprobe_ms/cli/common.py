@@ -10,10 +10,22 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from msprobe_ms.comparison.reporting.colours import paint_verdicts
+from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import one_a_line, show_path
 
 #: Exit statuses: done; a divergence was found, and ``--exit-code`` asked to tell; it could not be done.
 DONE, DIVERGENT, FAILED = 0, 1, 2
+
+
+#: Names of what is logged at least → their numbers in ``MSPROBE_LOG_LEVEL``.
+LOG_LEVELS = {"debug": 0, "info": 1, "warning": 2, "error": 3, "fatal": 4, "critical": 4}
+
+
+def set_log_level(name: str) -> None:
+    """Log what is of this level at least, here and in processes that begin later; "info" leaves it as it is."""
+    if name != "info":
+        os.environ["MSPROBE_LOG_LEVEL"] = str(LOG_LEVELS[name])
+        logger.setLevel("CRITICAL" if name == "fatal" else name.upper())
 
 
 def add_command(

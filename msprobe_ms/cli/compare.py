@@ -7,10 +7,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from msprobe_ms.cli import compare_kernels
+from msprobe_ms.cli import compare_files, compare_kernels
 from msprobe_ms.cli.common import (
     DONE,
     FAILED,
+    LOG_LEVELS,
     add_command,
     add_output,
     exit_status,
@@ -18,6 +19,7 @@ from msprobe_ms.cli.common import (
     output_folder,
     print_lines,
     print_verdict,
+    set_log_level,
     verdict_text,
 )
 from msprobe_ms.comparison.terms import Verdict
@@ -28,6 +30,10 @@ from msprobe_ms.support.text import show
 if TYPE_CHECKING:
     from msprobe_ms.comparison.many.plan import Plan
     from msprobe_ms.comparison.run import Options
+
+#: Levels of msit that ask for the ordinary comparison, and the folder of its dumps.
+_LEVELS = ("layer", "module", "api")
+_DUMP_TAG = "msit_dump"
 
 #: Bytes read of compare.json.
 _LARGEST_FORM = 1 << 20
@@ -40,6 +46,7 @@ examples:
   msprobe compare -tp ms_dump/step0/proc123 -gp pt_dump/step0/proc456 -o out -lm layer_mapping.yaml
   msprobe compare -tp ms_dump -gp pt_dump --rank 0-7 --step 0   (every rank and step without these)
   msprobe -f mindspore compare -i compare.json -o out -s     (the form and the columns of msprobe 1.1.0)
+  msprobe compare -tp a.npy -gp b.npy                        (two tensor files, .npy .bin .pt .pth)
   msprobe compare -tp dump -gp other_dump --rank 0 --step 0,1   (kernels of compiled graphs, from their raw files)
 
 compare.json holds {"npu_path": …, "bench_path": …}: the dump under suspicion and the one to trust; of raw kernel files
@@ -61,10 +68,12 @@ The yaml file:
 It writes multi_ranks_compare_merge_<time>.xlsx: rows are NPU Name, columns ranks."""
 
 
-def add_compare(commands: Any) -> None:
+def add_compare(commands: Any, *, csv: bool = False) -> None:
+    """Add the command; ``csv``: its tables are csv unless xlsx is asked for."""
     parser = add_command(
         commands, "compare", _compare, "compare two dumps and say where the error begins", _COMPARE_EPILOG
     )
+    parser.set_defaults(csv_by_default=csv)
     _add_sides(parser.add_argument_group("dumps: either -i, or -tp and -gp"))
     _add_report(parser.add_argument_group("report"))
     add_pairing(parser.add_argument_group("pairing"))
@@ -73,8 +82,14 @@ def add_compare(commands: Any) -> None:
 def _add_sides(sides: Any) -> None:
     dump = "a dump.json, a rank or step folder, a dump root"
     sides.add_argument("-i", "--input_path", type=Path, metavar="FILE", help="compare.json naming both dumps")
-    sides.add_argument("-tp", "--target_path", type=Path, metavar="PATH", help=f"the dump under suspicion: {dump}")
-    sides.add_argument("-gp", "--golden_path", type=Path, metavar="PATH", help=f"the dump to trust: {dump}")
+    sides.add_argument(
+        "-tp", "--target_path", "-mp", "--my-path", type=Path, metavar="PATH",
+        help=f"the dump under suspicion: {dump}; with -gp a tensor file, a tensor file",
+    )  # fmt: skip
+    sides.add_argument(
+        "-gp", "--golden_path", "--golden-path", type=Path, metavar="PATH",
+        help=f"the dump to trust: {dump}; or a tensor file, or the metadata.json of hand-made pairs",
+    )  # fmt: skip
     chosen = "to compare: 0,1 or 0-3 (default all)"
     sides.add_argument("--rank", type=numbers, metavar="N,N,…", help=f"the ranks {chosen}")
     sides.add_argument("--step", type=numbers, metavar="N,N,…", help=f"the steps {chosen}")
@@ -95,8 +110,8 @@ def _add_report(report: Any) -> None:
     report.add_argument("--html-no-stacks", action="store_true", help="no call sites and no paths in the page")
     report.add_argument(
         "--profile",
-        choices=("v110", "latest", "own"),
-        help="columns and rules of msprobe 1.1.0 (default with -i), of 26.x, or our own (default with -tp)",
+        choices=("v110", "latest", "own", "maca"),
+        help="columns and rules of msprobe 1.1.0 (default with -i), of 26.x, of MetaX, or our own (default with -tp)",
     )
     report.add_argument(
         "--thresholds", type=Path, metavar="YAML", help="tolerances and thresholds to judge by, where not the usual"
@@ -108,9 +123,12 @@ def _add_report(report: Any) -> None:
     report.add_argument("--exit-code", action="store_true", help="exit with 1 when the dumps diverge")
     report.add_argument("--node", metavar="NAME", help=_NODE_HELP)
     report.add_argument(
-        "-cl", "--compare_level", choices=("token", "logits"),
-        help="of two inferences: which generated token differs first, and whether that was a tie or an error",
+        "-cl", "--compare_level", "-cmp-level", "--cmp-level", choices=("token", "logits", *_LEVELS),
+        help="token, logits, of two inferences: which generated token differs first, and whether that was a tie or an "
+        "error; layer, module, api: what both dumps hold, as without",
     )  # fmt: skip
+    report.add_argument("-w", "--weight", action="store_true", help="both are checkpoints: compare parameters")
+    report.add_argument("-l", "--log-level", choices=LOG_LEVELS, default="info", help="what is logged (default info)")
     report.add_argument("--logits", metavar="NAME", help="with -cl: the module that gives the logits (lm_head)")
 
 
@@ -132,6 +150,10 @@ def add_pairing(pairing: Any) -> None:
         help="functions of two frameworks pair across modules too, by the built-in table and rules from a file",
     )  # fmt: skip
     pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full item names")
+    pairing.add_argument(
+        "-mf", "--op-mapping-file", type=Path, metavar="JSON",
+        help="kinds of operations whose calls pair in order: the file, or the folder of op_mapping_file.json",
+    )  # fmt: skip
 
 
 def add_merge_result(commands: Any) -> None:
@@ -170,9 +192,14 @@ def _compare(options: argparse.Namespace) -> int:
     from msprobe_ms.comparison.many.plan import plan
     from msprobe_ms.comparison.settings import Settings
 
+    set_log_level(options.log_level)
     sides = _sides(options)
-    if options.compare_level is not None:
+    if options.weight:
+        return compare_files.compare_checkpoints(sides.target, sides.golden, options)
+    if options.compare_level in ("token", "logits"):
         return _compare_tokens(sides, options)
+    if (status := compare_files.compare_pairs(sides.target, sides.golden, options)) is not None:
+        return status
     if _means_kernels(sides):
         if options.thresholds or options.custom_algorithms:
             raise UsageError("compare: --thresholds and -alg are for dumps with a dump.json, not for raw kernel files")
@@ -185,11 +212,12 @@ def _compare(options: argparse.Namespace) -> int:
         cell_mapping=options.cell_mapping,
         api_mapping=options.api_mapping,
         data_mapping=options.data_mapping,
+        operation_mapping=options.op_mapping_file,
         fuzzy=options.fuzzy_match,
         profile=profile,
         thresholds=options.thresholds,
         algorithms=options.custom_algorithms,
-        csv=options.csv,
+        csv=_as_csv(options),
         stack=options.stack_mode,
         advice=profile != "latest" and not options.compare_only,
         html=not options.no_html,
@@ -207,13 +235,17 @@ def _compare(options: argparse.Namespace) -> int:
     return run(chosen, output_folder(options), settings, options)
 
 
+def _as_csv(options: argparse.Namespace) -> bool:
+    return options.csv or (options.csv_by_default and not options.xlsx)
+
+
 def _compare_tokens(sides: _Sides, options: argparse.Namespace) -> int:
     from msprobe_ms.tokens.compare import compare_tokens
     from msprobe_ms.tokens.report import token_lines, write_tokens
 
     comparison = compare_tokens(sides.target, sides.golden, options.logits)
     print_verdict(token_lines(comparison))
-    print_lines([f"report: {write_tokens(comparison, output_folder(options), csv=options.csv)}"])
+    print_lines([f"report: {write_tokens(comparison, output_folder(options), csv=_as_csv(options))}"])
     return exit_status(options, divergent=comparison.first is not None)
 
 
@@ -303,7 +335,12 @@ def _sides(options: argparse.Namespace) -> _Sides:
     if options.target_path is None or options.golden_path is None:
         missing = "-gp" if options.target_path else "-tp" if options.golden_path else "-i, or -tp and -gp"
         raise UsageError(f"compare: {missing} is missing; see msprobe compare -h")
-    return _Sides(options.target_path, options.golden_path, options.rank, options.step)
+    return _Sides(_inside(options.target_path), _inside(options.golden_path), options.rank, options.step)
+
+
+def _inside(path: Path) -> Path:
+    """The folder itself, or the one that msit's interface makes in it."""
+    return path / _DUMP_TAG if (path / _DUMP_TAG).is_dir() else path
 
 
 def _read_compare_json(path: Path) -> _Sides:

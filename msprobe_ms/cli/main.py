@@ -20,6 +20,7 @@ from msprobe_ms.cli.help.completion import add_completion
 from msprobe_ms.cli.help.config import add_config
 from msprobe_ms.cli.help.doctor import add_doctor
 from msprobe_ms.cli.help.parser import CommandParser
+from msprobe_ms.cli.llm import add_llm
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.parse import add_parse
 from msprobe_ms.cli.precision_compare import add_api_precision_compare
@@ -87,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     add_parse(commands)
     add_recover(commands)
     add_run(commands)
+    add_llm(commands)
     add_index(commands)
     add_overflow_check(commands)
     add_nan_analyze(commands)

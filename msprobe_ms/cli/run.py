@@ -21,6 +21,7 @@ _RUN_EPILOG = """\
 examples:
   msprobe run --config config.json train.py --epochs 3
   msprobe run --level L0 --step 0 -m mypackage.train
+  msprobe run --exec "bash train.sh" --level L0         (every Python that it runs: shell scripts, torchrun, msrun)
   msprobe run --check -o report train.py                (is each API right? no dump is kept)
 
 The network is the one given to value_and_grad, grad, GradOperation, TrainOneStepCell or Model; in PyTorch the outermost
@@ -36,9 +37,25 @@ def add_run(commands: Any) -> None:
     parser.add_argument("--dump_path", metavar="DIR", help="overrides the file")
     parser.add_argument("--step", type=_steps, metavar="N,N,…", help="overrides the file: steps to record, such as 0,5")
     _add_check(parser.add_argument_group("check", "judge a sample of the API calls while the training goes on"))
+    parser.add_argument(
+        "--exec", metavar="COMMAND", help="a shell command in place of the script, all Pythons below it"
+    )
+    add_values(parser)
     parser.add_argument("-m", action="store_true", dest="as_module", help="what follows is the name of a module")
-    parser.add_argument("script", metavar="SCRIPT", help="the training script")
+    parser.add_argument("script", nargs="?", metavar="SCRIPT", help="the training script")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGS", help="its arguments")
+
+
+def add_values(parser: Any) -> None:
+    """Add the options that say which values are recorded, and how random numbers begin."""
+    parser.add_argument(
+        "-stp", "--save-tensor-part", type=int, choices=(0, 1, 2), default=2, metavar="0|1|2",
+        help="0 inputs alone, 1 outputs alone, 2 both (the default)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-seed", dest="fixed_seed", type=_seed, nargs="?", const=2024, metavar="N",
+        help="seed Python, numpy and the framework with N (2024 without a number), and compute deterministically",
+    )  # fmt: skip
 
 
 #: Options that mean something with ``--check`` alone; without a value it is the default of the check.
@@ -76,6 +93,12 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _seed(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 1 << 32:
+        raise argparse.ArgumentTypeError(f"{text!r}; accepted is a whole number from 0 to {(1 << 32) - 1}")
+    return int(text)
+
+
 def _share(text: str) -> float:
     try:
         percent = float(text)
@@ -90,20 +113,41 @@ def _steps(text: str) -> list[int | str]:
     return [int(part) if part.isdigit() else part for part in text.split(",")]
 
 
+#: Part of ``-stp`` → which values are recorded.
+PARTS = {0: ["input"], 1: ["output"], 2: ["all"]}
+
+
 def _run(options: argparse.Namespace) -> Callable[[], int]:
-    from msprobe_ms.config import load_config
     from msprobe_ms.recording.entry_points.script import prepare_script
 
+    if (options.script is None) == (options.exec is None):
+        raise UsageError("run: give either a script with its arguments, or --exec and a command in quotes")
     if options.check:
         return _prepare_check(options)
     if given := [key for key in _CHECK if getattr(options, key.replace("-", "_")) is not None]:
         raise UsageError(f"run: --{', --'.join(given)}: only --check takes it")
+    parts = {} if options.save_tensor_part == 2 else {"data_mode": PARTS[options.save_tensor_part]}
+    settings = _debugger_settings(options, parts)
+    if options.exec is not None:
+        if options.as_module or options.arguments:
+            raise UsageError("run: with --exec all of the command stands in its quotes, -m and arguments too")
+        return partial(run_recorded, options.exec, settings, options.fixed_seed, settings["dump_path"])
+    return prepare_script(
+        options.script, options.arguments, as_module=options.as_module, seed=options.fixed_seed, **settings
+    )
+
+
+def _debugger_settings(options: argparse.Namespace, further: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a debugger; ``further`` are keys of its configuration. Raises ConfigError."""
+    from msprobe_ms.config import load_config
+
     settings = {
         "config_path": options.config,
         "level": options.level,
         "task": options.task,
         "dump_path": options.dump_path,
         "step": options.step,
+        "settings": further,
     }
     config = load_config(**settings)  # a mistake is told before the script begins
     if config.level == "debug":
@@ -115,7 +159,39 @@ def _run(options: argparse.Namespace) -> Callable[[], int]:
     settings["config_path"] = options.config and options.config.absolute()
     if options.dump_path or config.dump_enable is None:
         settings["dump_path"] = config.dump_path
-    return prepare_script(options.script, options.arguments, as_module=options.as_module, **settings)
+    return settings
+
+
+def run_recorded(
+    command: str,
+    settings: dict[str, Any],
+    seed: int | None,
+    folder: Path,
+    after: Callable[[list[Path]], None] | None = None,
+    *,
+    may_be_empty: bool = False,
+) -> int:
+    """Run a command with all its Pythons recorded; its exit status.
+
+    ``settings`` are the debuggers', ``after`` is given the dumps below ``folder`` that were written. Says where none
+    was, unless that may be.
+    """
+    from msprobe_ms.frameworks import FRAMEWORKS
+    from msprobe_ms.recording.entry_points.every_python import run_command, written_since
+    from msprobe_ms.support.log import logger
+
+    with written_since(folder) as written:
+        status = run_command(command, settings, seed=seed, frameworks=FRAMEWORKS)
+    dumps = list(written())
+    if not dumps and not may_be_empty:
+        logger.warning(
+            "msprobe run: nothing was recorded: no Python that %r ran called a network; those are recorded in which "
+            "msprobe_ms is installed, on this machine, and that begin without -S, -E and -I",
+            command,
+        )
+    if after is not None:
+        after(dumps)
+    return status
 
 
 def _prepare_check(options: argparse.Namespace) -> Callable[[], int]:
@@ -125,8 +201,10 @@ def _prepare_check(options: argparse.Namespace) -> Callable[[], int]:
     from msprobe_ms.config import load_config
     from msprobe_ms.recording.entry_points.script import prepare_script
 
-    given = [key for key in ("level", "task", "dump_path") if getattr(options, key) is not None]
-    if given:
+    if options.exec is not None:
+        raise UsageError("run: --check judges the calls of one script, SCRIPT; with --exec record, then use acc_check")
+    given = [key for key in ("level", "task", "dump_path", "fixed_seed") if getattr(options, key) is not None]
+    if given or options.save_tensor_part != 2:
         raise UsageError(f"run: --check records what it needs by itself; leave out --{', --'.join(given)}")
     output = (options.out_path or Path(".")).absolute()
     # The script may change the working folder before the debugger is made.

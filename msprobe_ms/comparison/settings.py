@@ -32,6 +32,7 @@ class Settings:
     cell_mapping: Path | Literal[True] | None = None
     api_mapping: Path | Literal[True] | None = None
     data_mapping: Path | None = None
+    operation_mapping: Path | None = None
     fuzzy: bool = False
     profile: str = "own"
     thresholds: Path | None = None
@@ -48,7 +49,9 @@ class Settings:
         thresholds, algorithms = load_thresholds(self.thresholds), load_algorithms(self.algorithms)
         layer = None if self.layer_mapping is True else self.layer_mapping
         return Options(
-            mappings=load_mappings(self.cell_mapping, layer, self.data_mapping, self.api_mapping),
+            mappings=load_mappings(
+                self.cell_mapping, layer, self.data_mapping, self.api_mapping, self.operation_mapping
+            ),
             align=self.layer_mapping is True,
             fuzzy=self.fuzzy,
             profile=self.profile,

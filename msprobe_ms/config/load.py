@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,18 +50,22 @@ def load_config(
     dump_path: str | os.PathLike[str] | None = None,
     level: str | None = None,
     step: Any = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Config:
     """Read ``config_path`` (None: the package's default) and let the other arguments override its keys.
 
-    ``dump_path`` becomes absolute; nothing is created. Raises `ConfigError`, one line a mistake.
+    ``settings`` are further keys, those of the task's section among them. ``dump_path`` becomes absolute; nothing is
+    created. Raises `ConfigError`, one line a mistake.
     """
     file = DEFAULT_FILE if config_path is None else _as_path(config_path)
     written = read_object(file)
     given = {"task": task, "dump_path": dump_path, "level": level, "step": step}
-    arguments = {key: value for key, value in given.items() if value is not None}
-    general = {key: value for key, value in (written | arguments).items() if value is not None}
+    arguments = {key: value for key, value in [*(settings or {}).items(), *given.items()] if value is not None}
+    at_the_top = {key: value for key, value in arguments.items() if key not in SECTION_KEYS}
+    general = {key: value for key, value in (written | at_the_top).items() if value is not None}
 
     active, section, mistakes = _active_section(general)
+    section |= {key: value for key, value in arguments.items() if key in SECTION_KEYS}
     mistakes += _unknown_keys(general, section, active)
     ignored: list[str] = []
     for model, values, place in ((GeneralWithoutEffect, general, ()), (SectionWithoutEffect, section, (active,))):
@@ -81,7 +85,7 @@ def load_config(
         found = _mistakes_of(error)
         mistakes += [((active, *where) if where[0] in SECTION_KEYS else where, text) for where, text in found]
     if mistakes:
-        raise ConfigError(_report(mistakes, printable(str(file)), arguments))
+        raise ConfigError(_report(mistakes, printable(str(file)), arguments, active))
     return config
 
 
@@ -181,9 +185,11 @@ def _path_text(place: Place) -> str:
     return text
 
 
-def _report(mistakes: list[Mistake], file: str, arguments: dict[str, Any]) -> str:
+def _report(mistakes: list[Mistake], file: str, arguments: dict[str, Any], active: str) -> str:
     lines = []
     for place, text in dict.fromkeys(mistakes):
+        if len(place) > 1 and place[0] == active and place[1] in arguments:
+            place = place[1:]
         source = "argument " if place[0] in arguments else f"{file}: "
         lines.append(f"{source}{_path_text(place)}: {text}")
     left_out = len(lines) - _MOST_LINES

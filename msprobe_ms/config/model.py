@@ -17,8 +17,16 @@ from pydantic import (
     field_validator,
 )
 
-from msprobe_ms.config.values import Rejected, bounds, numbers, one_of, pattern, scope_range, skip_count
-from msprobe_ms.config.vocabulary import API_LEVELS, CATEGORIES, OTHER_TASKS, SECTION_KEYS, TASKS, TENSOR_TASKS
+from msprobe_ms.config.values import Rejected, bounds, call_place, numbers, one_of, pattern, scope_range, skip_count
+from msprobe_ms.config.vocabulary import (
+    API_LEVELS,
+    CATEGORIES,
+    MODULE_LEVELS,
+    OTHER_TASKS,
+    SECTION_KEYS,
+    TASKS,
+    TENSOR_TASKS,
+)
 from msprobe_ms.dump.patterns import Range
 from msprobe_ms.support.files import Permissions
 from msprobe_ms.support.text import show
@@ -29,7 +37,7 @@ _FILE_MODE = re.compile("06(?:00|40|44|60|64)")
 #: The largest ``max_memory``, in MiB: 16 TiB.
 MOST_MEMORY = 1 << 24
 
-DATA_MODES = ("all", "input", "output", "forward", "backward")
+DATA_MODES = ("all", "input", "output", "forward", "backward", "parameters")
 
 
 def _data_mode(value: frozenset[str]) -> frozenset[str]:
@@ -97,12 +105,14 @@ DataMode = Annotated[
 Numbers = Annotated[frozenset[int], PlainValidator(numbers)]
 Patterns = tuple[Annotated[str, AfterValidator(pattern)], ...]
 Skip = Annotated[int, PlainValidator(skip_count)]
+Places = tuple[Annotated[str, AfterValidator(call_place)], ...]
 Switch = Annotated[bool, Field(strict=True)]
 CheckMode = Annotated[Literal["all", "aicore", "atomic"], BeforeValidator(one_of("all", "aicore", "atomic"))]
 FileFormat = Annotated[Literal["npy", "bin"], BeforeValidator(one_of("npy", "bin"))]
 Device = Annotated[Literal["host", "device"], BeforeValidator(one_of("host", "device"))]
 Precision = Annotated[Literal["high", "low"], BeforeValidator(one_of("high", "low"))]
 OverflowNumber = Annotated[int, PlainValidator(_overflow_number)]
+CallNumbers = Annotated[Literal["by_name", "by_position"], BeforeValidator(one_of("by_name", "by_position"))]
 PermissionBits = Annotated[Permissions, PlainValidator(_permissions)]
 MaxMemory = Annotated[int, PlainValidator(_max_memory)]
 GradientLevel = Annotated[Literal["L0", "L1", "L2"], BeforeValidator(one_of("L0", "L1", "L2"))]
@@ -118,7 +128,8 @@ class Config(BaseModel):
     ``list``             patterns of entry names (`msprobe_ms.dump.patterns`), any hit selects; empty = all
     ``scope``            the range of entries, None = everything
     ``skip``             n for every n-th call; 0 for all
-    ``data_mode``        ``{"all"}`` alone, or some of input, output, forward, backward (any hit keeps a field)
+    ``data_mode``        ``{"all"}`` alone, or some of the other `DATA_MODES` (any hit keeps a field)
+    ``places``           of calls among those of the call around each (`msprobe_ms.recording.selection.places`)
     ``tensor_list``      patterns of entries whose tensors are stored as well (task statistics)
     ``api_list``         a yaml file with more APIs to record
     ``extra_info``       False: no stack.json, no construct.json
@@ -130,6 +141,13 @@ class Config(BaseModel):
     ``async_dump``       tensor files are written by a thread of their own
     ``permissions``      of the files that are written; folders may be entered by whoever may read these
     ``optimizer``        True: what optimizers make of each parameter is recorded
+    ``parameters``       False: calls of modules are recorded without their parameters
+    ``model_itself``     True: the call of the model has an entry, too, where it has no parameters of its own
+    ``layers``           True: a call of one of the framework's own layers is an API's at level L1, with all inside
+    ``numbers``          by_name: the index of an entry counts the calls of its name, from 0; by_position: all calls of
+                         the step, from 1
+    ``call_sites``       False: stack.json has no lines
+    ``strides``          True: leaves of tensors tell their strides
     ``max_memory``       MiB that one step's recording may hold of its own
     ``grad_level``, ``param_list``, ``bounds``  of task grad_probe: what is written of a gradient, parameters by name
                          (empty = all), and where the intervals of L2 end
@@ -150,10 +168,17 @@ class Config(BaseModel):
     permissions: PermissionBits = Permissions()
     max_memory: MaxMemory = 2048
     optimizer: Switch = False
+    parameters: Switch = True
+    model_itself: Switch = False
+    layers: Switch = False
+    numbers: CallNumbers = "by_name"
+    call_sites: Switch = True
+    strides: Switch = False
     api_list: FilePath | None = None
     scope: Range | None = None
     list: Patterns = ()
     skip: Skip = 0
+    places: Places = ()
     tensor_list: Patterns = ()
     data_mode: DataMode = frozenset({"all"})
     summary_mode: SummaryMode = "statistics"
@@ -219,6 +244,27 @@ class Config(BaseModel):
             raise Rejected(((), f"level {level} records no updates; use one of L0, L1, mix, or remove this key"))
         return optimizer
 
+    @field_validator("model_itself")
+    @classmethod
+    def _models_are_modules(cls, itself: bool, info: ValidationInfo) -> bool:
+        if itself and (level := info.data.get("level", "L0")) not in MODULE_LEVELS:
+            raise Rejected(((), f"level {level} records no modules; use level L0 or mix, or remove this key"))
+        return itself
+
+    @field_validator("layers")
+    @classmethod
+    def _layers_are_apis(cls, layers: bool, info: ValidationInfo) -> bool:
+        if layers and (level := info.data.get("level", "L1")) != "L1":
+            raise Rejected(((), f"level {level} does not take layers for APIs; use level L1, or remove this key"))
+        return layers
+
+    @field_validator("numbers")
+    @classmethod
+    def _calls_have_positions(cls, numbers: str, info: ValidationInfo) -> str:
+        if numbers == "by_position" and (level := info.data.get("level", "L1")) in ("L2", "debug"):
+            raise Rejected(((), f"level {level} numbers by name; use one of L0, L1, mix, or remove this key"))
+        return numbers
+
     @field_validator("api_list")
     @classmethod
     def _api_list_needs_apis(cls, api_list: Path | None, info: ValidationInfo) -> Path | None:
@@ -226,7 +272,23 @@ class Config(BaseModel):
             raise Rejected(((), f"level {info.data['level']} records no APIs; use level L1 or mix, or remove this key"))
         return api_list
 
-    @field_validator("scope", "list", "skip", "data_mode")
+    @field_validator("data_mode")
+    @classmethod
+    def _parameters_are_of_modules(cls, modes: frozenset[str], info: ValidationInfo) -> frozenset[str]:
+        if modes == {"parameters"} and info.data.get("level") in ("L1", "L2") and not info.data.get("layers"):
+            raise Rejected(((), f"level {info.data['level']} records no parameters; use level L0 or mix"))
+        if modes == {"parameters"} and not info.data.get("parameters", True):
+            raise Rejected(((), "parameters is false, which leaves nothing; use true"))
+        return modes
+
+    @field_validator("places")
+    @classmethod
+    def _places_are_of_calls(cls, places: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if places and info.data.get("level") == "L2":
+            raise Rejected(((), "level L2 records kernels, which have no places; use one of L0, L1, mix"))
+        return places
+
+    @field_validator("scope", "list", "skip", "places", "data_mode")
     @classmethod
     def _debug_records_what_is_saved(cls, value: Any, info: ValidationInfo) -> Any:
         if value and value != {"all"} and info.data.get("level") == "debug":

@@ -214,6 +214,18 @@ def _pattern_problem(text: str) -> str:
     return ""
 
 
+#: Numbers of calls from the outermost in; ``*`` is any number, ``**`` one or more of them.
+_PLACE = re.compile(r"(?:[0-9]{1,9}|\*\*?)(?:_(?:[0-9]{1,9}|\*\*?))*")
+
+
+def call_place(text: str) -> str:
+    """A member of ``places``: a text of the grammar of `msprobe_ms.recording.selection.places`."""
+    if not _PLACE.fullmatch(text):
+        accepted = 'use numbers from 0 up, such as "3", "3_1", or "3_**" for all inside the fourth call'
+        raise Rejected(((), f"{show(text)} is not accepted; {accepted}"))
+    return text
+
+
 def skip_count(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_SKIPPED:
         return value

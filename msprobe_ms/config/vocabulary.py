@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypedDict
 
 #: The tasks and levels that work, as types: an editor proposes them, a type checker refuses all others.
 TaskName: TypeAlias = Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump", "grad_probe"]
@@ -49,8 +50,41 @@ KERNEL_KEYS = {
 
 #: Keys that stand in the section of a task → the tasks whose section may hold them; others stand at the top of a file.
 SECTION_KEYS = {
-    **dict.fromkeys(("scope", "list", "skip", "tensor_list", "data_mode", "summary_mode", "sketch"), DUMP_TASKS),
+    **dict.fromkeys(
+        ("scope", "list", "skip", "places", "tensor_list", "data_mode", "summary_mode", "sketch"), DUMP_TASKS
+    ),
     "overflow_nums": ("overflow_check",),
     **dict.fromkeys(("grad_level", "param_list", "bounds"), (GRADIENT_TASK,)),
     **KERNEL_KEYS,
 }
+
+
+class Selection(TypedDict, total=False):
+    """The keys of a configuration that ``record`` takes besides its own arguments, as types; docs/config.md has all."""
+
+    rank: Sequence[int | str]
+    extra_info: bool
+    async_dump: bool
+    permissions: str
+    max_memory: int
+    optimizer: bool
+    parameters: bool
+    model_itself: bool
+    layers: bool
+    numbers: Literal["by_name", "by_position"]
+    call_sites: bool
+    strides: bool
+    api_list: str
+    scope: Sequence[str | None] | Mapping[str, str | None]
+    list: Sequence[str]
+    skip: int
+    places: Sequence[Any]
+    tensor_list: Sequence[str]
+    data_mode: Sequence[str]
+    summary_mode: str | Sequence[str]
+    sketch: bool
+    overflow_nums: int
+    device: Literal["host", "device"]
+    precision: Literal["high", "low"]
+    file_format: Literal["npy", "bin"]
+    check_mode: Literal["all", "aicore", "atomic"]

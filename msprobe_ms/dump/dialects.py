@@ -9,6 +9,9 @@ from dataclasses import dataclass
 #: Prefixes of entries of operator objects, of functions compiled as one graph, and of kernels (level L2).
 PRIMITIVE, JIT, KERNEL = "Primitive", "Jit", "Kernel"
 
+#: Prefix of entries of layers of the framework's own that are recorded as functions are, where ``layers`` asks for it.
+LAYER = "Layer"
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -45,6 +48,7 @@ MINDSPORE = Dialect(
     module_prefix="Cell",
     api_prefixes=(
         "Functional", "Tensor", "Mint", "MintFunctional", "MintDistributed", "Distributed", PRIMITIVE, JIT, KERNEL,
+        LAYER,
     ),
     collective_prefixes=("Distributed", "MintDistributed"),
     tensor_type="mindspore.Tensor",
@@ -54,7 +58,7 @@ PYTORCH = Dialect(
     name="pytorch",
     apis="pytorch",
     module_prefix="Module",
-    api_prefixes=("Functional", "Tensor", "Distributed", "Torch", "NPU", "VF", "Aten"),
+    api_prefixes=("Functional", "Tensor", "Distributed", "Torch", "NPU", "VF", "Aten", LAYER),
     collective_prefixes=("Distributed",),
     tensor_type="torch.Tensor",
     file_suffix=".pt",

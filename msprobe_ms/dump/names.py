@@ -39,6 +39,9 @@ UNWRITTEN = "unwritten"
 #: Key of a tensor's leaf: the text of its sketch (docs/format.md, "Sketches").
 SKETCH = "Sketch"
 
+#: Key of a tensor's leaf: elements between neighbours along each dimension.
+STRIDE = "stride"
+
 #: Prefix of entries that hold what a compiled graph keeps: its parameters and inputs, after it ran.
 PARAMETER = "Parameter"
 

@@ -241,6 +241,14 @@ class Framework(ABC):
     def is_module(self, value: Any) -> bool: ...
 
     @abstractmethod
+    def layer_call(self) -> tuple[Any, str]:
+        """Return the class of all modules, and the name of the method through which each is called."""
+
+    @abstractmethod
+    def is_layer(self, module: Any) -> bool:
+        """Whether this is a module of the framework's own with no modules inside."""
+
+    @abstractmethod
     def named_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
         """Yield dotted name and module of every module below ``model`` (and ``model`` itself, named ""), each once."""
 

@@ -72,6 +72,12 @@ class TorchModules(Framework):
     def is_module(self, value: Any) -> bool:
         return isinstance(value, self._torch.nn.Module)
 
+    def layer_call(self) -> tuple[Any, str]:
+        return self._torch.nn.Module, "__call__"
+
+    def is_layer(self, module: Any) -> bool:
+        return type(module).__module__.startswith(f"{self._torch.nn.__name__}.") and not module._modules
+
     def named_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
         return iter(model.named_modules())
 
@@ -158,6 +164,18 @@ class TorchModules(Framework):
                     kept = {name: value for name, value in state.items() if self.is_tensor(value)}
                     given = {"parameter": parameter, "gradient": parameter.grad, **kept, **chosen, "step": done}
                     yield ParameterUpdate(parameter, given)
+
+    def group_ranks(self, group: Any) -> Sequence[int] | None:
+        """Return the ranks of a process group's members in the whole job, of all where it is None.
+
+        None where there are no groups yet.
+        """
+        distributed = self._torch.distributed
+        if not (distributed.is_available() and distributed.is_initialized()):
+            return None
+        if group is None:
+            return range(distributed.get_world_size())
+        return list(distributed.get_process_group_ranks(group))
 
     def namespaces(self) -> Sequence[Namespace]:
         torch = self._torch

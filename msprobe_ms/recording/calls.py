@@ -75,8 +75,8 @@ class Call:
 
     __slots__ = (
         "backward", "backward_begun", "came_in_parts", "depth", "forward", "handled", "input_watch", "inputs",
-        "keep_backward", "keep_forward", "launched", "listed_backward", "listed_forward", "output_fields",
-        "output_leaves", "parent", "plan", "recomputed", "site", "subject", "taken", "turn", "watch",
+        "keep_backward", "keep_forward", "launched", "listed_backward", "listed_forward", "made", "output_fields",
+        "output_leaves", "parent", "place", "plan", "recomputed", "site", "subject", "taken", "turn", "watch",
     )  # fmt: skip
 
     def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
@@ -90,6 +90,8 @@ class Call:
         #: Whether ``skip`` leaves it in; its place among those that take turns.
         self.taken = False
         self.turn: Turn | None = None
+        #: Where places are numbered: its own, and how many calls were made inside.
+        self.place, self.made = "", 0
         #: What is recorded. Gradients are watched, too, where the scope may begin or end with them.
         self.keep_forward = self.keep_backward = False
         self.recomputed = False

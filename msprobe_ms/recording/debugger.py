@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -60,9 +60,11 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         dump_path: str | Path | None = None,
         level: LevelName | None = None,
         step: Sequence[int | str] | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
         **unknown: NoReturn,
     ) -> None:
-        """Read the configuration; arguments that are given override the file.
+        """Read the configuration; arguments that are given override the file, ``settings`` any key of it.
 
         Raises ConfigError, which names the file, the key, the value and what is accepted; UsageError for an unknown
         argument.
@@ -72,13 +74,21 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         with no_garbage_collection():  # what validates takes as long to import as all the rest
             from msprobe_ms.config import load_config
 
-        self._read_config = partial(load_config, config_path, task=task, dump_path=dump_path, level=level, step=step)
+        given: dict[str, Any] = {
+            "task": task,
+            "dump_path": dump_path,
+            "level": level,
+            "step": step,
+            "settings": settings,
+        }
+        self._read_config = partial(load_config, config_path, **given)
         self._changes = FileChanges(Path(config_path) if isinstance(config_path, (str, os.PathLike)) else None)
         self.config: Config = told_briefly(self._read_config)
         self._framework = self._load_framework()
         self._apis: ApiHooks | None = None
         if self.config.level in API_LEVELS:
-            self._apis = ApiHooks(self._framework, ApiList(self._framework, self.config.api_list))
+            apis = ApiList(self._framework, self.config.api_list)
+            self._apis = ApiHooks(self._framework, apis, layers=self.config.layers)
         #: Gives the network given to `start` last, while its user holds it.
         self.model: Callable[[], Any] = no_model
         #: What `start` records where it is given no network.

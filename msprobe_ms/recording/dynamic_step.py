@@ -117,7 +117,9 @@ class DynamicStep(Step):
             self._model, self._apis_wanted = model, True
             if self._config.level in MODULE_LEVELS or (self._kernels is not None and model is not None):
                 self._drop_lasting_hooks()
-                self._modules = ModuleHooks(self._framework, self._recorder, model, self._errors)
+                self._modules = ModuleHooks(
+                    self._framework, self._recorder, model, self._errors, itself=self._config.model_itself
+                )
             else:
                 self._modules = None
             self._jit = JitHooks(
@@ -358,7 +360,9 @@ class DynamicDumper(Dumper):
         self._taps: GraphTaps | None = None
         if config.level in MODULE_LEVELS and config.task in TAPPED_TASKS:
             self._taps = framework.graph_taps(
-                tapped_by(config.data_mode, config.task), config.dump_path, config.permissions
+                tapped_by(config.data_mode, config.task, parameters=config.parameters),
+                config.dump_path,
+                config.permissions,
             )
 
     def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> DynamicStep:

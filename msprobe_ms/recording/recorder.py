@@ -14,14 +14,13 @@ unchanged.
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.dump.names import ATTRIBUTES, DEBUG, FORWARD, LOSS, PARAMETERS_GRAD, RECOMPUTE
+from msprobe_ms.dump.names import ATTRIBUTES, DEBUG, FORWARD, LOSS, RECOMPUTE
 from msprobe_ms.dump.writing.json_text import Value, Whole
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
@@ -30,62 +29,11 @@ from msprobe_ms.recording.calls import Call, CallSites, OpenCalls, Parameters, R
 from msprobe_ms.recording.containers import results
 from msprobe_ms.recording.gradients import Backward, Watch
 from msprobe_ms.recording.output.step_dump import StepDump
-from msprobe_ms.recording.selection.filters import CallFilter
-from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.step_recorder import StepRecorder
 from msprobe_ms.recording.updates import Updates
-from msprobe_ms.support.process import ThisProcess
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
-
-
-class StepRecorder:
-    """What all recorders of a step share: where entries go, which are recorded, how often each thing was called."""
-
-    def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
-        self._framework = framework
-        self._sink = dump.sinks.first
-        self._values = dump.values
-        self.errors = dump.errors
-        self._filter = CallFilter(config, dump.calls)
-        self._counters: dict[str, int] = {}
-        self._losses = 0
-        self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
-        self._closed = False
-        self._process = ThisProcess()
-
-    def warn_of_unused(self, unused: UnusedSettings) -> None:
-        """Warn of what of the configuration selected nothing in this step."""
-        calls = self._calls()
-        if calls and not self._sink.full:
-            self._filter.warn_of_unused(unused, calls)
-
-    def _calls(self) -> dict[str, int]:
-        """Name without direction and index → calls in this step."""
-        return {base: count for base, count in self._counters.items() if f".{PARAMETERS_GRAD}." not in base}
-
-    @property
-    def saw_calls(self) -> bool:
-        """Whether anything was called that could have been recorded, selected or not."""
-        return bool(self._counters)
-
-    @property
-    def saw_losses(self) -> bool:
-        """Whether gradients of a scalar were computed."""
-        return self._losses > 0
-
-    def close(self) -> None:
-        """The step is over: what comes later belongs to nothing and is dropped."""
-        self._closed = True
-
-    def _is_open(self) -> bool:
-        return not self._closed and self._process.is_mine
-
-    def _count(self, base: str) -> int:
-        with self._lock:
-            index = self._counters.get(base, 0)
-            self._counters[base] = index + 1
-        return index
 
 
 class Recorder(StepRecorder):
@@ -94,7 +42,10 @@ class Recorder(StepRecorder):
     def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
         super().__init__(config, framework, dump)
         self._sites = CallSites(
-            framework.machinery, framework.plumbing, framework.tracers, keep_frames=config.extra_info
+            framework.machinery,
+            framework.plumbing,
+            framework.tracers,
+            keep_frames=config.extra_info and config.call_sites,
         )
         self._recomputation = Recomputation(framework.recomputing)
         self._thread = OpenCalls()
@@ -140,7 +91,12 @@ class Recorder(StepRecorder):
     # -- forward ---------------------------------------------------------------------------------------------------
 
     def run(
-        self, subject: Subject, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self,
+        subject: Subject,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        parameters: Parameters = tuple,
     ) -> Any:
         """Call ``function`` and record it as ``subject``, unless it is no call of its own; its result or exception."""
         call = None
@@ -157,7 +113,7 @@ class Recorder(StepRecorder):
             self.abandon(call)
             raise
         try:
-            return self.after(call, tuple(args), dict(kwargs), output)
+            return self.after(call, tuple(args), dict(kwargs), output, parameters)
         except Exception as error:
             self._failed(error, call.forward)
             return output
@@ -186,7 +142,7 @@ class Recorder(StepRecorder):
         while calls and calls[-1].depth >= depth:
             self._close(calls[-1], calls)
         parent = next((call for call in reversed(calls) if call.subject.is_module), None)
-        call = Call(subject, self._count(subject.base), parent, depth)
+        call = Call(subject, self._number(subject.base), parent, depth)
         if self._framework.in_backward():
             call.recomputed = self._recomputation.runs(sys._getframe(2))
         else:
@@ -369,7 +325,7 @@ class Recorder(StepRecorder):
             if scratch:
                 shown = [None if place in scratch else value for place, value in enumerate(shown)]
             fields.append(("output", self._values.build_all(shown, call.forward, "output", save)))
-        if call.subject.is_module and self._filter.keeps(FORWARD, "parameters") and (own := dict(parameters())):
+        if self._filter.keeps(FORWARD, "parameters") and (own := dict(parameters())):
             fields.append(("parameters", self._values.build(own, call.forward, "parameters", (), save)))
         if call.recomputed:
             fields.append((RECOMPUTE, True))
@@ -377,7 +333,8 @@ class Recorder(StepRecorder):
             fields.append(
                 (ATTRIBUTES, self._values.build(call.subject.attributes, call.forward, ATTRIBUTES, (), False))
             )
-        self._sink.entry(EntryPart(call.forward, fields, call.parent_entry(FORWARD), call.site))
+        if fields or not self._filter.parameters_alone:
+            self._sink.entry(EntryPart(call.forward, fields, call.parent_entry(FORWARD), call.site))
         call.inputs = []
 
     def _attributes(self, call: Call) -> Value:

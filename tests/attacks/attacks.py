@@ -543,6 +543,7 @@ PAGE: dict[str, Content] = {
 
 FORMS: Mapping[str, Mapping[str, Content]] = {
     "dump.json": JSON, "stack.json": JSON, "construct.json": JSON, "weight index": JSON, "compare.json": JSON,
+    "operation mapping": JSON, "hand-made pairs": JSON,
     "config": JSON, "kernel metadata": JSON, "proved dump": JSON, "report": JSON,
     "report page": PAGE, "proved tensor": NPY,
     "journal": JOURNAL,

@@ -267,6 +267,17 @@ def _of_launch_file(folder: Path) -> Commands:
     return [["config_check", "-d", f"{folder}/train.yaml", "-o", f"{folder}/out.zip"]]
 
 
+def _hand_made_pairs(folder: Path) -> Path:
+    for side in ("golden", "mine"):
+        (folder / f"{side}.npy").write_bytes(sound.npy())
+    (folder / "metadata.json").write_bytes(b'{"data": {"0": ["golden.npy", "mine.npy"]}}')
+    return folder / "metadata.json"
+
+
+def _of_pairs(folder: Path) -> Commands:
+    return [["compare", "-tp", f"{folder}/mine.npy", "-gp", f"{folder}/metadata.json", "-o", f"{folder}/out"]]
+
+
 _FIRST = "dump_tensor_data/0.input"
 
 READERS: Sequence[Reader] = (
@@ -286,6 +297,8 @@ READERS: Sequence[Reader] = (
     Reader("cell mapping", _beside("m.yaml", sound.CELL_MAPPING), _given("-cm", "m.yaml")),
     Reader("data mapping", _beside("m.yaml", sound.DATA_MAPPING), _given("-dm", "m.yaml")),
     Reader("api mapping", _beside("m.yaml", sound.API_MAPPING), _given("-am", "m.yaml")),
+    Reader("operation mapping", _beside("op.json", b'{"Dense": ["Dense"]}'), _given("-mf", "op.json")),
+    Reader("hand-made pairs", _hand_made_pairs, _of_pairs),
     Reader("thresholds", _beside("t.yaml", sound.THRESHOLDS), _given("--thresholds", "t.yaml")),
     Reader("compare.json", _compare_json, _of_compare_json),
     Reader("merge config", _merge_yaml, _of_tables),

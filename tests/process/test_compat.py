@@ -166,3 +166,13 @@ def test_an_editable_install_is_advised_with_its_folder(
         environment.pip(*command, *(["--no-build-isolation"] if command[0] == "install" else []))
     assert environment.python(DESCRIBE).stdout == "None\n"
     assert environment.python("import msprobe; print(msprobe.__file__)").stdout.startswith(str(source))
+
+
+def test_packages_of_other_tools_come_before_our_modules_and_lose_nothing(changeable: Environment) -> None:
+    """Beside them in one folder: neither is overwritten, whichever is installed last."""
+    for name in ("maca_tools", "msit_llm"):
+        assert (changeable.site / f"{name}.py").is_file()
+        (changeable.site / name).mkdir()
+        (changeable.site / name / "__init__.py").write_text("theirs = True")
+    done = changeable.python("import maca_tools, msit_llm; print(maca_tools.theirs, msit_llm.theirs)")
+    assert done.stdout == "True True\n"

@@ -21,7 +21,10 @@ from packaging.utils import canonicalize_name
 import msprobe_ms
 
 #: Parts that work inside a training process, so may import its framework; all others compare dumps without one.
-IN_TRAINING = ("msprobe_ms.frameworks", "msprobe_ms.recording.hooks", "msprobe_ms.mindspore", "msprobe_ms.pytorch")
+IN_TRAINING = (
+    "msprobe_ms.frameworks", "msprobe_ms.recording.hooks", "msprobe_ms.mindspore", "msprobe_ms.pytorch",
+    "msprobe_ms.maca", "msprobe_ms.compat.maca", "msprobe_ms.msit", "msprobe_ms.compat.msit",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +108,12 @@ def test_the_wheel_holds_every_module_and_data_file_once(source: Path, wheel: Pa
     assert "msprobe_ms/config/samples/config.json" in packaged(wheel)
     for file in (source / "msprobe_ms").rglob("*"):
         if file.suffix in {".py", ".yaml", ".json", ".js", ".css"} or file.name == "py.typed":
-            expected.add(file.relative_to(source).as_posix().replace("msprobe_ms/compat/msprobe/", "msprobe/"))
+            name = file.relative_to(source).as_posix().replace("msprobe_ms/compat/msprobe/", "msprobe/")
+            expected.add(name.removeprefix("msprobe_ms/compat/modules/"))
     assert packaged(wheel) == expected
-    assert {"msprobe/mindspore/common/utils.py", "msprobe_ms/py.typed", "msprobe/py.typed"} <= expected
+    assert {
+        "msprobe/mindspore/common/utils.py", "msprobe_ms/py.typed", "msprobe/py.typed", "maca_tools.py"
+    } <= expected  # fmt: skip
     with zipfile.ZipFile(wheel) as archive:
         assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
         (entry_points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))

@@ -19,7 +19,8 @@ accuracy/online: checker checker_process driver
 accuracy/proof: call prove source statistical
 arrays: dtypes npy torch_file torch_pickle
 bisect: decide
-cli: acc_check bisect compare compare_kernels dump_files environment gradients prove run single_api view weights
+cli: acc_check bisect compare compare_files compare_kernels dump_files environment gradients llm prove run single_api
+    view weights
 comparison/api: compared notebook result
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
@@ -32,12 +33,13 @@ comparison/page: calls choice content figures rows verdict
 comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
 comparison/pairing: entries fused_tensors matches modules
 comparison/reporting: advisor csv_table
-comparison/reporting/profiles: base latest v110 wording
+comparison/reporting/profiles: base latest maca v110 wording
+compat: maca msit msit_selection neighbour torch_provider
+compat/modules: maca_tools msit_llm
 compat/msprobe/mindspore/common: utils
-compat: neighbour
 config: model reload values vocabulary
 doctor: examine probe
-.: convert mindspore pytorch tensor_file_report
+.: convert maca mindspore msit pytorch tensor_file_report
 dump: columns model
 dump/kernels: entries index kernel_files launches reduce
 dump/opened: calls
@@ -53,10 +55,13 @@ frameworks/pytorch: api_runner autograd device_statistics dropout framework mode
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
-recording: debugger dynamic_step kernel_recorder modes parts_of_a_step recorder saved_values step updates
-recording/entry_points: auto context_manager script
+recording: debugger dynamic_step kernel_recorder modes parts_of_a_step recorder saved_values step step_recorder
+    updates
+recording/entry_points: auto context_manager every_python model_calls script when_imported
+recording/entry_points/startup: sitecustomize
 recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
-recording/hooks: api_list apis communication compiled early_imports losses modules named_modules operators optimizers
+recording/hooks: api_list apis communication compiled early_imports layers losses modules named_modules operators
+    optimizers
 recording/monitoring: gradient_probe monitor
 recording/output: deferred_statistics overflow step_dump tensor_writer values
 recording/selection: filters unused_settings

@@ -15,6 +15,7 @@ from msprobe_ms.comparison.pairing.modules import Module, said_unmatched
 from msprobe_ms.comparison.pairing.rules.api import ApiRule, split_listed
 from msprobe_ms.comparison.pairing.rules.data import DataPairs, resolve_data
 from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.pairing.rules.operations import by_operation
 from msprobe_ms.comparison.pairing.updates import PARAMETER_SYNONYMS
 from msprobe_ms.comparison.statistics import elements_of
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
@@ -30,7 +31,7 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
     mapping comes before the layer mapping, that before the cell mapping, that before its own name; of an API the API
     mapping before the built-in table of what both frameworks call alike.
     """
-    said = resolve_data(mappings.data, target, golden)
+    said = resolve_data({**by_operation(mappings.operations, target, golden), **mappings.data}, target, golden)
     matches = pair_entries(target, golden, mappings, said, fuzzy=fuzzy)
     placed, unmatched = said.placed, said_unmatched(target, mappings.layer)
     alike = _AlikePairs()

@@ -14,6 +14,7 @@ from msprobe_ms.comparison.measuring.tolerances import Tolerances
 from msprobe_ms.comparison.reporting.profiles import PROFILES
 from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.profiles.latest import Latest, LatestThresholds
+from msprobe_ms.comparison.reporting.profiles.maca import Maca
 from msprobe_ms.comparison.reporting.profiles.own import Own
 from msprobe_ms.comparison.reporting.profiles.v110 import V110, V110Thresholds
 from msprobe_ms.support.errors import UsageError
@@ -46,7 +47,7 @@ class Thresholds:
         return replace(values, **changes)
 
     def profile(self, name: str, algorithms: tuple[Algorithm, ...] = ()) -> Profile:
-        """Return the profile ``v110``, ``latest`` or ``own`` with thresholds changed and the user's metrics in it.
+        """Return the profile of this name with thresholds changed and the user's metrics in it.
 
         :raises UsageError: there is no such profile
         """
@@ -56,7 +57,7 @@ class Thresholds:
             return V110(thresholds=self.applied(name, V110Thresholds()), algorithms=algorithms)
         if name == "latest":
             return Latest(thresholds=self.applied(name, LatestThresholds()), algorithms=algorithms)
-        return Own(algorithms=algorithms)
+        return Maca(algorithms=algorithms) if name == "maca" else Own(algorithms=algorithms)
 
     def tolerances(self) -> Tolerances:
         return self.applied("tolerances", Tolerances())

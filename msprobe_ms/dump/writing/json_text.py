@@ -10,7 +10,7 @@ from json.encoder import encode_basestring_ascii
 from typing import NamedTuple
 
 from msprobe_ms.arrays.statistics import Statistic
-from msprobe_ms.dump.names import SKETCH
+from msprobe_ms.dump.names import SKETCH, STRIDE
 
 #: A text as a JSON string, quotes included.
 encode_text: Callable[[str], str] = encode_basestring_ascii
@@ -56,6 +56,7 @@ class TensorLeaf(NamedTuple):
     data_name: str | None = None
     md5: str | None = None
     sketch: str | DeferredStatistic | None = None
+    strides: Sequence[int] | None = None
 
 
 #: What an entry's field is made of.
@@ -135,6 +136,8 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
         known = leaf.sketch.value if isinstance(leaf.sketch, DeferredStatistic) else leaf.sketch
         if known is not None:
             text += f'{sketch}"{known}"'
+    if leaf.strides is not None:
+        text += f',{_BREAKS[depth + 1]}"{STRIDE}": {value_text(leaf.strides, depth + 1)}'
     return text + end
 
 

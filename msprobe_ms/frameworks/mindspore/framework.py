@@ -225,6 +225,12 @@ class MindSpore(Framework):
     def is_module(self, value: Any) -> bool:
         return isinstance(value, nn.Cell)
 
+    def layer_call(self) -> tuple[Any, str]:
+        return nn.Cell, "__call__"
+
+    def is_layer(self, module: Any) -> bool:
+        return type(module).__module__.startswith("mindspore.nn.") and not module._cells
+
     def named_modules(self, model: Any) -> Iterator[tuple[str, Any]]:
         # What recompute() puts into a cell is MindSpore's own, and runs inside that cell's call.
         return ((name, cell) for name, cell in model.cells_and_names() if _RECOMPUTING not in name.split("."))

@@ -187,8 +187,21 @@ def dumping_parts(names: TensorDumpTaps, tapped: Tapped, dump: Any, dump_gradien
 
     describe, watch = structures(watch_tensor)
 
+    def nothing(call: Any) -> Any:
+        return call
+
+    def before(others: Any, name: str, parameter: Any) -> Any:
+        def dump_parameter(call: Any) -> Any:
+            dump(file_of(call, "parameters", (name,), False, parameter.dtype), parameter)
+            return others(call)
+
+        return dump_parameter
+
     def construct_of(original: Any, module: int, parameter_names: tuple[str, ...], parameters: tuple[Any, ...]) -> Any:
         names.told_parameters(module, parameter_names)
+        dump_parameters = nothing
+        for name, parameter in zip(reversed(parameter_names), reversed(parameters), strict=True):
+            dump_parameters = before(dump_parameters, name, parameter)
 
         def construct(self: Any, *args: Any, **kwargs: Any) -> Any:
             call = call_of(module, describe(args), describe(kwargs))
@@ -197,15 +210,13 @@ def dumping_parts(names: TensorDumpTaps, tapped: Tapped, dump: Any, dump_gradien
             kwargs = watch(kwargs, call, "kwargs", ())
             output = original(*args, **kwargs)
             output = watch(output, call, "output", ())
-            for index in range(len(parameter_names)):
-                parameter = parameters[index]
-                dump(file_of(call, "parameters", (parameter_names[index],), False, parameter.dtype), parameter)
+            dump_parameters(call)
             dump(ending(call, describe(output)), Tensor([0], mindspore.int32))
             return output
 
         return construct
 
-    def hook_of(module: int, name: str) -> Any:
+    def hook_of(module: int, name: str, shape: tuple[int, ...]) -> Any:
         def hook(gradient: Any) -> Any:
             return ops.depend(gradient, dump(parameter_file(module, name, gradient.dtype), gradient))
 

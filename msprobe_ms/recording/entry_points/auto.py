@@ -78,11 +78,14 @@ class TrainingRecorder(Listener):
         make_debugger: Callable[[], BaseDebugger],
         find: Networks,
         drive: Drive = drive_itself,
+        *,
+        alone: bool = True,
     ) -> None:
         self._debugger_class = debugger_class
         self._make_debugger = make_debugger
         self._find = find
         self._drive = drive
+        self._alone = alone
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -186,7 +189,7 @@ class TrainingRecorder(Listener):
             return
         elif self._debugger_class.current() is not None:
             self._give_way()
-        else:
+        elif self._alone:
             logger.warning(
                 "msprobe run: nothing is recorded: the script called no network and computed no gradients of one in "
                 "MindSpore or PyTorch, in this process, that could be seen"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
+from msprobe_ms.config.vocabulary import GRADIENT_TASK
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.opened.step import RecordedStep
 from msprobe_ms.dump.reading.locate import dump_file
@@ -61,3 +63,20 @@ class Recording(RecordedStep):
     @property
     def _is_there(self) -> bool:
         return self._folder is not None and not self._running
+
+
+#: Keys of a configuration that choose among steps, or change while a job runs: a recording is one step.
+_OF_MANY_STEPS = ("step", "dump_enable")
+
+
+def open_recording(debugger: type[BaseDebugger], model: Any, settings: Mapping[str, Any]) -> Recording:
+    """Return the recording of ``model`` that ``settings``, keys of a configuration, ask for.
+
+    Raises ConfigError or UsageError for what cannot work.
+    """
+    for key in _OF_MANY_STEPS:
+        if key in settings:
+            raise UsageError(f"record: {key} is not accepted: a recording holds one step; use a PrecisionDebugger")
+    if settings["task"] == GRADIENT_TASK:
+        raise UsageError(f"record: task {GRADIENT_TASK} writes no dump; use a PrecisionDebugger and its monitor")
+    return Recording(debugger(settings=settings), model)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import io
@@ -21,6 +20,7 @@ from typing import Any
 from msprobe_ms.frameworks import FRAMEWORKS
 from msprobe_ms.frameworks.training import ClassPatches
 from msprobe_ms.recording.entry_points.auto import Drive, TrainingRecorder, drive_itself
+from msprobe_ms.recording.entry_points.when_imported import WhenImported, forget_imports
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 
@@ -28,72 +28,65 @@ from msprobe_ms.support.log import logger
 _OURS = (__file__, runpy.__file__)
 
 
-class _WhenImported(importlib.abc.MetaPathFinder):
-    """Calls ``action(name)`` once a package of ``names`` has been imported, by whomever."""
+class Watches:
+    """The frameworks that the script imports, each watched from its import on; ``arguments`` are the debugger's.
 
-    def __init__(self, names: Sequence[str], action: Callable[[str], None]) -> None:
-        self._names = set(names)
-        self._action = action
+    ``alone``: no other process is watched, so that it is said where this one records nothing. ``seed`` is what each
+    seeds its random numbers with.
+    """
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: types.ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name not in self._names:
-            return None
-        self._names.discard(name)  # the other finders answer; not asked again for this name
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module: types.ModuleType) -> None:
-                execute(module)
-                self._action(name)
-
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
-
-
-class _Watches:
-    """The frameworks that the script imports, each watched from its import on."""
-
-    def __init__(self, drive: Drive, **arguments: Any) -> None:
+    def __init__(self, drive: Drive, *, alone: bool = True, seed: int | None = None, **arguments: Any) -> None:
         self._drive = drive
+        self._alone = alone
+        self._seed = seed
         self._arguments = arguments
         self._recorders: list[TrainingRecorder] = []
         self._patches: list[ClassPatches] = []
-        self._finder = _WhenImported(list(FRAMEWORKS), self._watch)
+        self._finder = WhenImported(list(FRAMEWORKS), self.watch)
 
     def install(self) -> None:
-        sys.meta_path.insert(0, self._finder)
+        """Watch those that are imported already, and each of the others as it is."""
+        forget_imports()
+        self._finder.install()
         for name in FRAMEWORKS:
             if name in sys.modules:
-                self._watch(name)
+                self.watch(name)
 
     def remove(self) -> None:
-        if self._finder in sys.meta_path:
-            sys.meta_path.remove(self._finder)
+        """Take all off again, and end the recording."""
+        self._finder.remove()
         for patches in self._patches:
             patches.remove()
         for recorder in self._recorders:
             recorder.finish()
 
-    def _watch(self, name: str) -> None:
+    def watch(self, name: str) -> None:
+        """Watch a framework that has been imported."""
         _, ours = FRAMEWORKS[name]
         try:
             training = importlib.import_module(f"msprobe_ms.frameworks.{ours}.training")
-            debugger = importlib.import_module(f"msprobe_ms.{ours}").PrecisionDebugger
+            tool = importlib.import_module(f"msprobe_ms.{ours}")
+            debugger = tool.PrecisionDebugger
+            if self._seed is not None:
+                tool.seed_all(self._seed, mode=True)
         except Exception as error:  # another package of this name, or a release of it that is not known
             logger.warning("msprobe run: %s cannot be watched: %s: %s", name, type(error).__name__, error)
             return
         recorder = TrainingRecorder(
-            debugger, partial(debugger, **self._arguments), training.find_networks(), self._drive
+            debugger, partial(debugger, **self._arguments), training.find_networks(), self._drive, alone=self._alone
         )
         self._recorders.append(recorder)
         self._patches.append(training.watch_training(recorder))
 
 
 def prepare_script(
-    target: str, arguments: Sequence[str], *, as_module: bool, drive: Drive = drive_itself, **settings: Any
+    target: str,
+    arguments: Sequence[str],
+    *,
+    as_module: bool,
+    drive: Drive = drive_itself,
+    seed: int | None = None,
+    **settings: Any,
 ) -> Callable[[], int]:
     """Prepare the run of a script, a folder or archive with a ``__main__``, or a module, as ``python`` would.
 
@@ -112,7 +105,7 @@ def prepare_script(
             sys.path[0] = _absolute(target)
         elif not getattr(sys.flags, "safe_path", False):  # -P: python puts no folder there, and neither did ours
             sys.path[0] = os.getcwd() if as_module else os.path.dirname(os.path.realpath(target))
-        watches = _Watches(drive, **settings)
+        watches = Watches(drive, seed=seed, **settings)
         watches.install()
         try:
             if as_module or importer is not None:

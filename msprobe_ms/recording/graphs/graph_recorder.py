@@ -21,7 +21,7 @@ from msprobe_ms.frameworks.graph_observer import Described, Layout, Path, Place,
 from msprobe_ms.recording.calls import Call, Subject
 from msprobe_ms.recording.gradients import Plan, fill
 from msprobe_ms.recording.output.step_dump import StepDump
-from msprobe_ms.recording.recorder import StepRecorder
+from msprobe_ms.recording.step_recorder import StepRecorder
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -33,13 +33,13 @@ _SKIP: Any = object()
 _INPUTS = ("input", "kwargs")
 
 
-def tapped_by(data_mode: Collection[str], task: str) -> Tapped:
+def tapped_by(data_mode: Collection[str], task: str, *, parameters: bool = True) -> Tapped:
     """What of calls in graphs such a configuration needs."""
     values, modes = task != "structure", set(data_mode)
     return Tapped(
         values=values and not modes <= {BACKWARD},
-        parameters=values and bool(modes & {"all", FORWARD, "input"}),
-        gradients=not modes <= {FORWARD},
+        parameters=values and parameters and bool(modes & {"all", FORWARD, "input", "parameters"}),
+        gradients=not modes <= {FORWARD, "parameters"},
     )
 
 
@@ -132,7 +132,7 @@ class GraphRecorder(StepRecorder):
                 return -1
             subject = self._subjects[module]
             parent = self._flights[self._open[-1]].call if self._open else None
-            call = Call(subject, self._count(subject.base), parent, 0)
+            call = Call(subject, self._number(subject.base), parent, 0)
             call.handled = None
             self._filter.call_begins(call)
             number = len(self._flights)

@@ -230,7 +230,8 @@ class GraphDumper(Dumper):
 
     def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quotas: Quotas) -> None:
         super().__init__(config, framework, apis, quotas)
-        taps = framework.graph_taps(tapped_by(config.data_mode, config.task), config.dump_path, config.permissions)
+        tapped = tapped_by(config.data_mode, config.task, parameters=config.parameters)
+        taps = framework.graph_taps(tapped, config.dump_path, config.permissions)
         if taps is None:
             raise UsageError(f"level {config.level}: {framework.no_graph_taps}")
         self._taps = taps

@@ -14,6 +14,7 @@ from msprobe_ms.recording.calls import Subject
 from msprobe_ms.recording.hooks.api_list import ApiList
 from msprobe_ms.recording.hooks.communication import Communication
 from msprobe_ms.recording.hooks.early_imports import EarlyBindings
+from msprobe_ms.recording.hooks.layers import layer_patch
 from msprobe_ms.recording.hooks.operators import PrimitiveHooks
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.patching import Patch, do_all
@@ -36,10 +37,12 @@ def writes_in_place(prefix: str, name: str) -> bool:
 class ApiHooks:
     """The wrappers of one debugger, made once. ``install`` and ``remove`` may be repeated."""
 
-    def __init__(self, framework: Framework, apis: ApiList) -> None:
+    def __init__(self, framework: Framework, apis: ApiList, *, layers: bool = False) -> None:
         self._framework = framework
         self._recorder: Recorder | None = None
         self._patches = [*self._make_patches(apis), *(Patch(*each) for each in framework.beside_wrappers())]
+        if layers:
+            self._patches.append(layer_patch(framework, lambda: self._recorder))
         self._primitives = PrimitiveHooks(framework)
         self._early = EarlyBindings()
         self._copies = framework.clean_copies()

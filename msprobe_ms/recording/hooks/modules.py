@@ -14,16 +14,19 @@ from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.patching import Hooks, do_all, install, remove, taken_off
 
 
-def named_bases(framework: Framework, models: Any, failed: Callable[[Exception], None]) -> Iterator[tuple[str, Any]]:
+def named_bases(
+    framework: Framework, models: Any, failed: Callable[[Exception], None], *, itself: bool = False
+) -> Iterator[tuple[str, Any]]:
     """What entries of each module of one model (or several) start with, ``Cell.fc1.Dense``, and the module.
 
     A module reachable under two names has the first. The model itself, ``Cell.Net``, is among them where it has
-    parameters of its own; where that cannot be told, ``failed`` is given the reason.
+    parameters of its own, or is asked for; where that cannot be told, ``failed`` is given the reason.
     """
     several, seen = isinstance(models, (list, tuple)), set[int]()
     for index, model in enumerate(models if several else [models]):
         head = f"{framework.dialect.module_prefix}.{index}" if several else framework.dialect.module_prefix
-        for name, module in _recorded_modules(framework, model, failed):
+        found = _recorded_modules(framework, model, failed)
+        for name, module in (*((("", model),) if itself else ()), *found):
             if id(module) not in seen:
                 seen.add(id(module))
                 yield ".".join(filter(None, (head, name, type(module).__name__))), module
@@ -42,12 +45,14 @@ def _recorded_modules(
 class ModuleHooks:
     """The hooks on every module of one model (or several) that has entries."""
 
-    def __init__(self, framework: Framework, recorder: Recorder, models: Any, errors: ErrorLog) -> None:
+    def __init__(
+        self, framework: Framework, recorder: Recorder, models: Any, errors: ErrorLog, *, itself: bool = False
+    ) -> None:
         self._framework = framework
         self._recorder = recorder
         self._calls = {
             id(module): ModuleCalls(framework, recorder, base, module)
-            for base, module in named_bases(framework, models, partial(errors.report, where="start"))
+            for base, module in named_bases(framework, models, partial(errors.report, where="start"), itself=itself)
         }
         #: The module whose calls somebody else brings.
         self._handed_over: ModuleCalls | None = None

@@ -175,8 +175,9 @@ class StepDump:
         #: Chooses among the calls that the configuration selects; None where all are recorded.
         self.calls = None if quotas is None else quotas.calls
         self.values = ValueSerializer(
-            framework, self.sinks, self.errors, md5=config.summary_mode == "md5", sketch=config.sketch
-        )
+            framework, self.sinks, self.errors,
+            md5=config.summary_mode == "md5", sketch=config.sketch, strides=config.strides,
+        )  # fmt: skip
 
     @property
     def folder(self) -> Path:

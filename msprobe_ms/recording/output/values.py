@@ -34,16 +34,21 @@ class LeftOut(Exception):
 
 
 class ValueSerializer:
-    """Turns values into leaves; what goes wrong is reported to ``errors``. ``md5`` adds checksums, ``sketch`` sketches.
+    """Turns values into leaves; what goes wrong is reported to ``errors``.
+
+    ``md5`` adds checksums, ``sketch`` sketches, ``strides`` those of tensors.
 
     Tensor files go to ``sinks``, which also say what stands for statistics that are left on a device.
     """
 
-    def __init__(self, framework: Framework, sinks: Sinks, errors: ErrorLog, *, md5: bool, sketch: bool) -> None:
+    def __init__(
+        self, framework: Framework, sinks: Sinks, errors: ErrorLog, *, md5: bool, sketch: bool, strides: bool = False
+    ) -> None:
         self.framework = framework
         self._store_tensor = sinks.first.tensor
         self._figures = FigureReader(framework, sinks.from_device, md5=md5, sketch=sketch)
         self._errors = errors
+        self._strides = strides
         self._said_cut = False
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
@@ -117,6 +122,7 @@ class ValueSerializer:
             file,
             found.md5,
             found.sketch,
+            tuple(tensor.stride()) if self._strides else None,
         )
 
     def _unreadable(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:

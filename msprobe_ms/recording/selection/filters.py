@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msprobe_ms.config.vocabulary import CASCADING_LEVELS, TENSOR_TASKS
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 from msprobe_ms.dump.patterns import Matcher, Range, is_literal, matcher
+from msprobe_ms.recording.selection.places import Places
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -35,20 +36,24 @@ class FieldFilter:
     """``data_mode``: a field is kept when ``all``, its direction or its side is named; without ``values`` no field is,
     but the calls whose fields would be."""
 
-    def __init__(self, data_mode: Collection[str], *, values: bool = True) -> None:
+    def __init__(self, data_mode: Collection[str], *, values: bool = True, parameters: bool = True) -> None:
         kept = {
-            (direction, field): bool({"all", direction, side} & set(data_mode))
+            (direction, field): bool({"all", direction, side, field} & set(data_mode))
             for direction in (FORWARD, BACKWARD)
             for field, side in _SIDE.items()
         }
         self._keeps = {place: values and keeps for place, keeps in kept.items()}
+        if not parameters:
+            self._keeps[FORWARD, "parameters"] = False
         self._keeps_any = {
             direction: any(kept[direction, field] for field in fields)
             for direction, fields in (
                 (BACKWARD, ("input", "output", PARAMETERS_GRAD)),
-                (FORWARD, ("input_args", "output")),
+                (FORWARD, ("input_args", "output", "parameters")),
             )
         }
+        #: Whether an entry is nothing without parameters.
+        self.parameters_alone = values and set(data_mode) == {"parameters"}
         #: Whether a result of forward is recorded, with its values or without.
         self.keeps_results = kept[FORWARD, "output"]
 
@@ -240,7 +245,8 @@ class CallFilter:
         self._opened: set[str] = set()
         self._scope = Scope(config.scope)
         self._skip = Skip(config.skip)
-        self._fields = FieldFilter(config.data_mode, values=config.task != "structure")
+        self._places = Places(config.places, inside=config.model_itself) if config.places else None
+        self._fields = FieldFilter(config.data_mode, values=config.task != "structure", parameters=config.parameters)
         self._save_all = config.task in TENSOR_TASKS
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
 
@@ -269,6 +275,8 @@ class CallFilter:
             selected=forward or backward,
             again=call.recomputed,
         )
+        if self._places is not None:
+            call.taken = self._places.takes(call) and call.taken
         if self._quota is not None and call.taken and in_scope and (forward or backward):
             call.taken = self._quota.takes(subject.base)
         call.keep_forward = forward and call.taken and in_scope and self._fields.keeps_any(FORWARD)
@@ -291,6 +299,8 @@ class CallFilter:
     def parameter(self, entry: str, base: str) -> bool:
         """Whether a parameter's gradient is recorded, as ``entry`` of the module ``base``."""
         listed = (self._list.accepts(entry) or base in self._opened) and self._skip.took(base)
+        if self._places is not None:
+            listed = listed and self._places.took(base)
         return listed and self._fields.keeps(BACKWARD, PARAMETERS_GRAD) and self._scope.is_open
 
     def keeps_loss(self, entry: str) -> bool:
@@ -300,6 +310,11 @@ class CallFilter:
     def keeps_update(self, entry: str) -> bool:
         """Whether what an optimizer made of a parameter is recorded."""
         return self._list.accepts(entry) and self._scope.is_open and self._fields.keeps_any(FORWARD)
+
+    @property
+    def parameters_alone(self) -> bool:
+        """Whether calls of modules without parameters are left out."""
+        return self._fields.parameters_alone
 
     @property
     def keeps_values(self) -> bool:
@@ -327,3 +342,5 @@ class CallFilter:
     def warn_of_unused(self, unused: UnusedSettings, calls: Mapping[str, int]) -> None:
         """Warn of keys that selected nothing in the step that is over; ``calls`` counts those of each name."""
         unused.warn(self._config, calls, self._list, self._scope, self._skip, self._save_some)
+        if self._places is not None and self._places.took_none:
+            unused.warn_of_places(self._config.places, self._places.numbered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,77 @@ def test_texts_say_what_was_recorded(dump_path: Path) -> None:
     ]
     first = repr(dump["Module.0.Linear.forward.0"]).splitlines()
     assert first[:2] == ["Module.0.Linear.forward.0", "  input.0: torch.float32 (2, 4) Max 1 Min 1 Mean 1 Norm 2.82843"]
+
+
+def test_a_recording_takes_every_selection(dump_path: Path) -> None:
+    net, x = torch_net(), torch.ones(2, 4, requires_grad=True)
+
+    def entries(**selection: Any) -> list[str]:
+        with msprobe_ms.pytorch.record(net, level="L1", dump_path=dump_path, **selection) as dump:
+            torch.relu(net(x)).sum().backward()
+        return list(dump)
+
+    every = entries(data_mode=["forward"], numbers="by_position", layers=True)
+    assert every == [
+        "Layer.Linear.1.forward", "Layer.ReLU.2.forward", "Layer.Linear.3.forward", "Torch.relu.4.forward",
+        "Tensor.sum.5.forward", "loss.0.debug",
+    ]  # fmt: skip
+    positions = {"numbers": "by_position", "layers": True}
+    assert entries(list=["class:relu"], data_mode=["forward"], **positions) == [every[1], every[3]]
+    half_open = {"from": "Layer.ReLU.2.forward", "until": "Torch.relu.4.forward"}
+    assert entries(scope=half_open, data_mode=["forward"], **positions) == every[1:3]
+    assert entries(skip=2, data_mode=["forward"], **positions) == [every[1], every[3], every[5]]
+    assert entries(places=["1", "3"], data_mode=["output", "forward"], **positions)[:2] == [every[1], every[3]]
+    with pytest.raises(ConfigError, match=r"argument lst: unknown key.*\nargument skip: -1 is not accepted"):
+        entries(lst=["relu"], skip=-1)
+    with pytest.raises(UsageError, match="step is not accepted: a recording holds one step"):
+        entries(step=[0])
+
+
+def test_a_layer_has_its_parameters_strides_and_no_call_site(dump_path: Path) -> None:
+    net = torch_net()
+    with msprobe_ms.pytorch.record(
+        level="L1", layers=True, strides=True, call_sites=False, dump_path=dump_path
+    ) as dump:
+        net(torch.ones(4, 2).T)
+    call = dump["Layer.Linear.0.forward"]
+    assert list(call) == ["input.0", "output.0", "parameters.weight", "parameters.bias"] and call.stack == ()
+    content = json.loads((dump.path / "dump.json").read_text())["data"]["Layer.Linear.0.forward"]
+    assert content["input_args"][0]["stride"] == [1, 2] and content["parameters"]["weight"]["stride"] == [4, 1]
+
+
+def test_layers_of_mindspore_are_calls_too(ms: Any, dump_path: Path) -> None:
+    net = ms.nn.SequentialCell(ms.nn.Dense(4, 3), ms.nn.ReLU())
+    with msprobe_ms.record(level="L1", layers=True, numbers="by_position", strides=True, dump_path=dump_path) as dump:
+        ms.value_and_grad(lambda x: net(x).sum(), None, net.trainable_params())(ms.Tensor(np.ones((2, 4), np.float32)))
+    assert list(dump)[:3] == ["Layer.Dense.1.forward", "Layer.ReLU.2.forward", "Tensor.sum.3.forward"]
+    assert {"Layer.ReLU.2.backward", "Layer.Dense.1.backward"} <= set(dump)
+
+
+def test_weights_alone(dump_path: Path) -> None:
+    net = torch_net()
+    with msprobe_ms.pytorch.record(net, data_mode=["parameters"], dump_path=dump_path) as dump:
+        net(torch.ones(2, 4)).sum().backward()
+    assert {name: list(call) for name, call in dump.items()} == {
+        f"Module.{place}.Linear.forward.0": ["parameters.weight", "parameters.bias"] for place in (0, 2)
+    }
+
+
+def test_calls_are_chosen_by_their_places(dump_path: Path, said: list[str]) -> None:
+    net = torch.nn.Sequential(torch_net(), torch.nn.ReLU())
+
+    def entries(level: str, *places: str) -> list[str]:
+        with msprobe_ms.pytorch.record(
+            net, level=level, places=places, data_mode=["forward"], dump_path=dump_path
+        ) as dump:
+            net(torch.ones(2, 4))
+        return list(dump)
+
+    assert entries("L0", "*") == ["Module.0.Sequential.forward.0", "Module.1.ReLU.forward.0"]
+    assert entries("L0", "0_1", "1") == ["Module.0.1.ReLU.forward.0", "Module.1.ReLU.forward.0"]
+    assert entries("mix", "0_2_**") == ["Functional.linear.1.forward"]
+    assert entries("L0", "7") == []
+    assert any('places ["7"]: none of the 5 calls in this step stands there' in text for text in said)
 
 
 def test_an_exception_passes_and_what_was_recorded_is_there(dump_path: Path) -> None:

@@ -16,7 +16,7 @@ EXPORTED = {
     "msprobe_ms.pytorch": ["PrecisionDebugger", "record", "seed_all"],
     "msprobe.mindspore": ["MsprobeStep", "PrecisionDebugger", "seed_all"],
     "msprobe.mindspore.common.utils": ["MsprobeInitStep", "MsprobeStep"],
-    "msprobe.pytorch": ["PrecisionDebugger", "seed_all"],
+    "msprobe.pytorch": ["PrecisionDebugger", "compare", "compare_distributed", "seed_all"],
 }  # fmt: skip
 
 

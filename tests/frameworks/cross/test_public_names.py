@@ -12,6 +12,8 @@ import pytest
 import msprobe_ms
 import msprobe_ms.mindspore
 import msprobe_ms.pytorch
+from msprobe_ms.config.model import GENERAL_KEYS
+from msprobe_ms.config.vocabulary import DUMP_TASKS, SECTION_KEYS, Selection
 from msprobe_ms.support.errors import MsprobeError
 
 MODULES = (msprobe_ms, msprobe_ms.mindspore, msprobe_ms.pytorch)
@@ -33,6 +35,12 @@ def test_every_public_object_tells_of_itself(module: Any) -> None:
         assert inspect.signature(given).return_annotation is not None
         assert name in pydoc.render_doc(given, renderer=pydoc.plaintext)
     assert "PrecisionDebugger" in pydoc.render_doc(module, renderer=pydoc.plaintext)
+
+
+def test_the_types_of_record_have_every_key_that_it_takes() -> None:
+    of_dumps = {key for key, tasks in SECTION_KEYS.items() if set(tasks) & set(DUMP_TASKS)}
+    own_or_refused = {"task", "level", "dump_path", "step", "dump_enable"}
+    assert set(Selection.__annotations__) == {*GENERAL_KEYS, *of_dumps} - own_or_refused
 
 
 def test_a_mistake_stands_under_a_short_traceback() -> None:

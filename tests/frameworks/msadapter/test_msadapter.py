@@ -274,3 +274,30 @@ def test_updates_of_parameters(tmp_path: Path) -> None:
     assert given["momentum_buffer"]["Mean"] == 4.0
     moved = first.data["Optimizer.0.bias.0.forward"]["output"][0]["Mean"] - update["output"][0]["Mean"]
     assert moved == pytest.approx(0.5 * (0.9 * 4 + 4), rel=1e-4)
+
+
+INTERFACES = """
+import torch
+from maca_tools import accuracy
+from msit_llm import DumpConfig, register_hook
+net = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.ReLU())
+x = torch.ones(2, 8)
+for folder in ("one", "two"):
+    accuracy.start_record(output_dir=folder, ranks=[0])
+    torch.relu(net(x))
+    accuracy.record_switch(False)
+accuracy.gen_report("one", "two", "report")
+register_hook(net, DumpConfig(dump_weight=True, seed=3))
+net(x)
+"""
+
+
+def test_interfaces_of_other_tools(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(INTERFACES)
+    modules = ROOT / "msprobe_ms" / "compat" / "modules"
+    run_script("script.py", cwd=tmp_path, path=(ON_MINDSPORE, modules))
+    layers = ["Layer.Linear.1.forward", "Layer.ReLU.2.forward", "Torch.relu.3.forward"]
+    assert list(Step(tmp_path / "two").data) == layers
+    assert len(list(tmp_path.glob("report/accuracy_report_*.xlsx"))) == 1
+    weights = Step(tmp_path / "msit_dump").data
+    assert {name: list(entry) for name, entry in weights.items()} == {"Module.0.Linear.forward.0": ["parameters"]}

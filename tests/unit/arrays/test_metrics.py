@@ -24,6 +24,7 @@ from msprobe_ms.arrays.metrics import (
     ONE_THOUSANDTH,
     RELATIVE_EUCLIDEAN,
     ROOT_MEAN_SQUARE,
+    STANDARD_DEVIATION,
     TENSOR_METRICS,
     Missing,
     tensor_difference,
@@ -170,6 +171,7 @@ def plain_more(target: np.ndarray, golden: np.ndarray) -> dict[str, float]:
         MEAN_ABSOLUTE: float(error.mean()),
         ROOT_MEAN_SQUARE: float(np.sqrt((error**2).mean())),
         MEAN_RELATIVE: float((error / np.where(g == 0, epsilon, size)).mean()),
+        STANDARD_DEVIATION: float(np.std(t - g)),
     }
 
 
@@ -245,6 +247,14 @@ def test_every_metric_of_any_doubles(golden: np.ndarray, target: np.ndarray) -> 
     assert found[FIVE_THOUSANDTHS] == float((ratio < 0.005).mean())
 
 
+def test_the_standard_deviation_of_a_nearly_constant_error() -> None:
+    """Far smaller than the error itself, which a difference of two sums of squares would lose."""
+    golden = np.zeros(30_000)
+    target = 1e6 + 1e-6 * np.sin(np.arange(golden.size))
+    found = tensor_difference(target, golden, more=True).metrics[STANDARD_DEVIATION]
+    assert found == pytest.approx(float(np.std(target.astype(np.longdouble))), rel=1e-6)
+
+
 def test_divergence_leaves_masked_logits_out() -> None:
     golden = np.linspace(-1, 1, 20_000)
     target = golden**2
@@ -268,7 +278,7 @@ def test_more_metrics_where_there_is_nothing_to_sum() -> None:
     assert set(tensor_difference(ones[:0], zeros[:0], more=True).metrics.values()) == {Missing.EMPTY}
     assert set(tensor_difference(ones, zeros[:2], more=True).metrics.values()) == {Missing.SHAPE}
     scalar = tensor_difference(np.float32(2.5).reshape(()), np.float32(2.0).reshape(()), more=True).metrics
-    assert [scalar[name] for name in MORE_METRICS] == [0.25, 0.25, Missing.SCALAR, 0.5, 0.5, 0.25]
+    assert [scalar[name] for name in MORE_METRICS] == [0.25, 0.25, Missing.SCALAR, 0.5, 0.5, 0.25, 0.0]
 
 
 # The ends of the number line ---------------------------------------------------------------------------------------

@@ -35,12 +35,12 @@ _MEBIBYTES = "use a whole number of MiB from 1 to 16777216, such as 2048"
 
 GENERAL = (
     "task, level, dump_path, rank, step, extra_info, dump_enable, async_dump, permissions, max_memory, optimizer, "
-    "api_list"
+    "parameters, model_itself, layers, numbers, call_sites, strides, api_list"
 )
 PATTERN = 'a pattern, such as "class:LayerNorm"'
 SKIP = "not accepted; use an integer n from 0 to 1000000: every n-th call is recorded"
 END = "not accepted; use the name of an entry in quotes, or null for an open end"
-SECTION = "scope, list, skip, tensor_list, data_mode, summary_mode, sketch, device, precision"
+SECTION = "scope, list, skip, places, tensor_list, data_mode, summary_mode, sketch, device, precision"
 
 
 @pytest.fixture(autouse=True)
@@ -192,6 +192,32 @@ def test_every_key_reaches_its_field():
         data_mode=frozenset({"input", "backward"}),
         summary_mode="md5",
     )
+
+
+def test_keys_given_as_settings_override_the_file_and_name_themselves():
+    path = written({"dump_path": "file", "level": "L0", "statistics": {"list": ["relu"], "skip": 2}})
+    config = load_config(path, settings={"list": ["gelu"], "places": ["3_**"], "rank": [1]})
+    assert (config.list, config.skip, config.places, config.rank) == (("gelu",), 2, ("3_**",), frozenset({1}))
+    told = refusal({"dump_path": "file"}, settings={"skip": -1, "places": ["3."], "layer": True, "level": "L0"})
+    assert [line.split(":")[0] for line in told.split("\n")] == [
+        "argument layer",
+        "argument skip",
+        "argument places[0]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"level": "L0", "layers": True}, "layers: level L0 does not take layers for APIs"),
+        ({"level": "L2", "numbers": "by_position"}, "numbers: level L2 numbers by name"),
+        ({"level": "L1", "data_mode": ["parameters"]}, "data_mode: level L1 records no parameters"),
+        ({"level": "L2", "places": ["0"]}, "places: level L2 records kernels"),
+        ({"level": "debug", "places": ["0"]}, "places: level debug records what save() is given"),
+    ],
+)
+def test_what_no_level_can_give_is_refused(keys: dict[str, object], told: str):
+    assert told in refusal({"dump_path": "out"}, settings=keys)
 
 
 def test_the_configuration_is_frozen():
@@ -471,17 +497,18 @@ def test_a_wrong_general_value_is_named_with_what_is_accepted(document, message)
     [
         (
             {"data_mode": ["outputs"]},
-            'data_mode[0]: "outputs" is not accepted; use one of all, input, output, forward, backward '
+            'data_mode[0]: "outputs" is not accepted; use one of all, input, output, forward, backward, parameters '
             '(did you mean "output"?)',
         ),
         (
             {"data_mode": []},
-            "data_mode: [] is not accepted; use a list of one or more of all, input, output, forward, backward",
+            "data_mode: [] is not accepted; use a list of one or more of all, input, output, forward, backward, "
+            "parameters",
         ),
         ({"data_mode": "all"}, 'data_mode: "all" is not accepted; use a list, such as ["all"]'),
         (
             {"data_mode": [["all"]]},
-            'data_mode[0]: ["all"] is not accepted; use one of all, input, output, forward, backward',
+            'data_mode[0]: ["all"] is not accepted; use one of all, input, output, forward, backward, parameters',
         ),
         ({"list": "relu"}, 'list: "relu" is not accepted; use a list of texts, such as ["relu"]'),
         ({"list": {"a": 1}}, 'list: {"a": 1} is not accepted; use a list of texts, such as ["relu"]'),
@@ -659,8 +686,8 @@ def test_all_mistakes_are_reported_at_once():
         f"config.json: step[2]: -1 is not accepted; use {NUMBERS}",
         'config.json: async_dump: "no" is not accepted; use true or false',
         f'config.json: tensor.scope[0]: "x" is not the name of an entry; use {MODULE}; or {API}; or {PATTERN}',
-        'config.json: tensor.data_mode[0]: "inputs" is not accepted; use one of all, input, output, forward, backward '
-        '(did you mean "input"?)',
+        'config.json: tensor.data_mode[0]: "inputs" is not accepted; use one of all, input, output, forward, backward, '
+        'parameters (did you mean "input"?)',
     ]
 
 

@@ -43,6 +43,7 @@ def test_the_keys_of_our_own_are_those_of_the_code() -> None:
         names.ATTRIBUTES,
         names.SCOPE,
         names.SKETCH,
+        names.STRIDE,
         names.UNWRITTEN,
         names.RECOVERED,
         names.INCOMPLETE,

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import yaml
 
 from msprobe_ms.comparison.pairing.rules.api import STATES, ApiRule, Place
+from msprobe_ms.comparison.pairing.rules.operations import read_operations
 from msprobe_ms.dump.dialects import MODULE_PREFIXES
 from msprobe_ms.dump.names import JOINED, NAMES_ACCEPTED, is_name
 from msprobe_ms.support.errors import MappingError
@@ -57,6 +58,7 @@ class Mappings:
     ``layer``  class of the parent → {child → golden child}, children and values dotted; ``TopLayer`` is the network
     ``data``   full item or entry name → the golden's, None for nothing
     ``api``    rules about APIs; None when not asked for, empty for a bare ``-am``
+    ``operations``  kind of operation → kinds of the golden: their calls are paired in order
     ``automatic``  as ``layer``, found by ``mapping.automatic``: counts where nothing else speaks of a module
     """
 
@@ -65,6 +67,7 @@ class Mappings:
     data: dict[str, str | None] = field(default_factory=dict)
     api: tuple[ApiRule, ...] | None = None
     automatic: dict[str, dict[str, str]] = field(default_factory=dict)
+    operations: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def load_mappings(
@@ -72,6 +75,7 @@ def load_mappings(
     layer: Path | None = None,
     data: Path | None = None,
     api: Path | Literal[True] | None = None,
+    operations: Path | None = None,
 ) -> Mappings:
     """Read the mapping files that were given; True is the bare flag (Cell→Module, nothing renamed; built-in APIs).
 
@@ -82,6 +86,7 @@ def load_mappings(
         layer={} if layer is None else _layer_rules(layer),
         data={} if data is None else _read("data", data),
         api=None if api is None else () if api is True else _api_rules(api),
+        operations={} if operations is None else read_operations(operations),
     )
 
 

@@ -37,10 +37,10 @@ _numbers = itertools.count()
 
 
 class Parts(NamedTuple):
-    """``construct(original, module, names, parameters)`` and ``hook(module, name)``, both for the parser."""
+    """``construct(original, module, names, parameters)`` and ``hook(module, name, shape)``, both for the parser."""
 
     construct: Callable[[Any, int, tuple[str, ...], tuple[Any, ...]], Callable[..., Any]]
-    hook: Callable[[int, str], Callable[[Any], Any]]
+    hook: Callable[[int, str, tuple[int, ...]], Callable[[Any], Any]]
 
 
 class CompiledTaps(ABC):
@@ -202,7 +202,7 @@ class CompiledTaps(ABC):
                 parameters = [(name, each) for name, each in cell._params.items() if each is not None]
                 if self._tapped.gradients and not gradient_outside:
                     trained = [(name, each) for name, each in parameters if each.requires_grad]
-                    hooks += [each.register_hook(parts.hook(module, name)) for name, each in trained]
+                    hooks += [each.register_hook(parts.hook(module, name, each.shape)) for name, each in trained]
                 if not self._tapped.parameters:
                     parameters = []
                 if cell.has_bprop and self._tapped.gradients and self._observer is not None:

@@ -23,6 +23,7 @@ leaves = st.builds(
     type=st.sampled_from(["mindspore.Tensor", "torch.Tensor", "numpy.ndarray"]),
     dtype=st.sampled_from(["Float32", "torch.float32", ">f4", "BFloat16"]),
     shape=st.lists(st.integers(0, 10**9), max_size=4),
+    strides=st.none() | st.lists(st.integers(0, 10**9), max_size=4),
     maximum=statistics, minimum=statistics, mean=statistics, norm=statistics,
     requires_grad=st.none() | st.booleans(),
     data_name=st.none() | st.text(),
@@ -46,6 +47,8 @@ def plain(value: Any) -> Any:
             leaf["md5"] = value.md5
         if value.sketch is not None:
             leaf["Sketch"] = value.sketch
+        if value.strides is not None:
+            leaf["stride"] = value.strides
         return leaf
     if isinstance(value, dict):
         return {key: plain(member) for key, member in value.items()}

@@ -67,7 +67,8 @@ def test_columns() -> None:
         *HEAD, "Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr",
         "One Thousandth Err Ratio", "Five Thousandths Err Ratio", "RelativeEuclideanDistance",
         "AccumulatedRelativeError", "MeanRelativeError", "MeanAbsoluteError", "RootMeanSquareError",
-        "KullbackLeiblerDivergence", *FIGURES, *GRADIENTS, "Call Site", "NPU Data_name", "Bench Data_name",
+        "KullbackLeiblerDivergence", "StandardDeviation",
+        *FIGURES, *GRADIENTS, "Call Site", "NPU Data_name", "Bench Data_name",
     ]  # fmt: skip
 
 

@@ -1,0 +1,94 @@
+"""The report of MetaX's tool: one line a tensor, device 0 (the golden) beside device 1 (the target).
+
+It names neither limits nor results: rows are judged as those of our own report are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from operator import attrgetter
+
+from msprobe_ms.arrays.metrics import ACCUMULATED_RELATIVE, STANDARD_DEVIATION
+from msprobe_ms.comparison.reporting.csv_table import Cell
+from msprobe_ms.comparison.reporting.profiles.base import (
+    Block,
+    Column,
+    Line,
+    SideColumns,
+    column,
+    shape_text_of,
+)
+from msprobe_ms.comparison.reporting.profiles.own import Own
+from msprobe_ms.comparison.statistics import RELATIVES
+from msprobe_ms.comparison.terms import Mode
+from msprobe_ms.dump.official_names import official_name
+
+
+@dataclass(frozen=True)
+class Maca(Own):
+    """Its columns: operator, tensor, dtype, shape, max and min of both devices, diff1, diff2, the operator's stack.
+
+    ``diff1``  the relative error: Σ|t−g| / Σ|g| of tensors, of statistics the larger one of Max and Min
+    ``diff2``  the standard deviation of the error, of tensors
+    """
+
+    name: str = "maca"
+
+    def columns(self, mode: Mode, *, stack: bool) -> list[Column]:
+        """The columns; the stack is always among them."""
+        of_tensors = mode == Mode.TENSOR
+        return [
+            column("operator", lambda line: official_name(line.target.entry)),
+            column("tensor", lambda line: line.target.suffix),
+            *_both("dtype", attrgetter("dtypes")),
+            *_both("shape", lambda side: map(shape_text_of, side.shapes)),
+            *_both("max", lambda side: side.statistics["maximum"]),
+            *_both("min", lambda side: side.statistics["minimum"]),
+            column("diff1", _relative_error) if of_tensors else Column("diff1", _relative_of_statistics),
+            column("diff2", _standard_deviation) if of_tensors else column("diff2", lambda line: None),
+            column("stack", _stack),
+        ]
+
+
+def _both(title: str, read: Callable[[SideColumns], Iterable[object]]) -> tuple[Column, Column]:
+    """The column of device 0 and that of device 1."""
+    return (
+        Column(f"{title}0", lambda block: [_cell(value) for value in read(block.columns.golden)]),
+        Column(f"{title}1", lambda block: [_cell(value) for value in read(block.columns.target)]),
+    )
+
+
+def _cell(value: object) -> Cell:
+    """A number, a text, nothing; what is not finite is a text."""
+    if value is None or isinstance(value, bool):
+        return None if value is None else str(value)
+    if isinstance(value, (int, float)):
+        return value if math.isfinite(value) else str(value)
+    return str(value)
+
+
+def _relative_error(line: Line) -> Cell:
+    return _cell((line.row.measured or {}).get(ACCUMULATED_RELATIVE))
+
+
+def _standard_deviation(line: Line) -> Cell:
+    return _cell((line.row.measured or {}).get(STANDARD_DEVIATION))
+
+
+def _relative_of_statistics(block: Block) -> list[Cell]:
+    relatives = block.columns.relatives
+    cells: list[Cell] = []
+    for pair in zip(*(relatives[name] for name in RELATIVES[:2]), strict=True):
+        known = [value for value in pair if isinstance(value, (int, float))]
+        cells.append(_cell(max(known)) if known else None)
+    return cells
+
+
+def _stack(line: Line) -> Cell:
+    """On the first line of an operator: where it was called."""
+    entry = line.pair.target
+    if entry is None or not entry.stack or line.row is not next(row for row in line.pair.rows if row.in_target):
+        return None
+    return "\n".join(" ".join(frame.split()) for frame in entry.stack)
