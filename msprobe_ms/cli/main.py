@@ -20,12 +20,12 @@ from msprobe_ms.cli.help.completion import add_completion
 from msprobe_ms.cli.help.config import add_config
 from msprobe_ms.cli.help.doctor import add_doctor
 from msprobe_ms.cli.help.parser import CommandParser
+from msprobe_ms.cli.help.refused import add_refused
 from msprobe_ms.cli.llm import add_llm
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.parse import add_parse
 from msprobe_ms.cli.precision_compare import add_api_precision_compare
 from msprobe_ms.cli.prove import add_prove
-from msprobe_ms.cli.refused import add_refused
 from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.single_api import add_op_generate, add_run_overflow_check
 from msprobe_ms.cli.view import add_view

@@ -198,6 +198,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         debuggers = self._debuggers
         debuggers.current[type(self)] = self
         if debuggers.recording is not None and debuggers.recording is not self:
+            self._say_once(logging.WARNING, "start: ends the step of another PrecisionDebugger: one records at a time")
             debuggers.recording._runs.remove()
             debuggers.recording._finish()
         self._rank.say_unselected(self.config.rank)
