@@ -15,6 +15,7 @@
 # make fuzz          damage every kind of file at random, try every attack on every command (EXAMPLES=500)
 # make api-sweep     every API of MindSpore against its twin in PyTorch, a minute (API_SWEEP_ARGS="--apis Functional.selu")
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
+# make release-check  build what would be published, install it into every Python that is here, use it (tools/release_check.py)
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -31,7 +32,7 @@ FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pypro
 # What is compiled at the install.
 ONE_PASS := $(wildcard msprobe_ms/arrays/one_pass*.[ch])
 
-.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep clean
+.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep release-check clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -113,6 +114,15 @@ api-sweep: .venv/installed-test
 # Each is run whatever the others found.
 torture:
 	$(MAKE) --keep-going neutral bounded failing-disk kills interrupts online fuzz
+
+# Needs an index; not part of make test.
+release-check: .venv-release/installed
+	.venv-release/bin/python tools/release_check.py
+
+.venv-release/installed: Makefile
+	$(PYTHON) -m venv --clear .venv-release
+	.venv-release/bin/python -m pip install --disable-pip-version-check -q build twine pip-audit
+	@touch $@
 
 clean:
 	rm -rf .venv

@@ -1,6 +1,8 @@
-"""Metadata lives in pyproject.toml; here what it cannot say: where packages come from, and the extension in C."""
+"""Metadata lives in pyproject.toml; here what it cannot say: places of packages, the extension in C, the README."""
 
+import re
 import sysconfig
+from pathlib import Path
 
 from setuptools import Extension, find_packages, setup
 
@@ -22,6 +24,24 @@ ONE_PASS = Extension(
     py_limited_api=LIMITED,
     optional=True,  # without a compiler, numpy computes what it would
 )
+#: Where the repository is published, without a slash at its end; "" while it is not. The README's links follow it.
+REPOSITORY = ""
+URLS = {"Source": REPOSITORY, "Changelog": f"{REPOSITORY}/blob/main/CHANGELOG.md"} if REPOSITORY else {}
+#: ``[text](target)`` of a page in the repository, and pictures.
+_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?://|#)([^)]+)\)")
+
+
+def for_an_index(text: str) -> str:
+    """The README where none of the repository's files lie beside it: links lead to the repository, or are text."""
+
+    def target(link: re.Match[str]) -> str:
+        picture, shown, path = link.groups()
+        if not REPOSITORY:
+            return "" if picture else shown
+        return f"{picture}[{shown}]({REPOSITORY}/{'raw' if picture else 'blob'}/main/{path})"
+
+    return _LINK.sub(target, text)
+
 
 setup(
     packages=OWN + ALIAS,
@@ -34,4 +54,7 @@ setup(
     exclude_package_data={"msprobe_ms.compat": ["modules/*"], "msprobe_ms.arrays": ["*.c", "*.h"]},
     ext_modules=[ONE_PASS],
     options={"egg_info": {"egg_base": "."}, **({"bdist_wheel": {"py_limited_api": "cp310"}} if LIMITED else {})},
+    long_description=for_an_index(Path(__file__).with_name("README.md").read_text(encoding="utf-8")),
+    long_description_content_type="text/markdown",
+    project_urls=URLS,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msprobe_ms.config.vocabulary import LevelName, TaskName
 from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_mindspore, seed_process
 from msprobe_ms.recording.debugger import BaseDebugger
@@ -19,9 +20,16 @@ except ModuleNotFoundError as error:
     raise explain_missing(error) from None
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from msprobe_ms.config.vocabulary import Selection
     from msprobe_ms.recording.entry_points.context_manager import Recording
 
 __all__ = ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class PrecisionDebugger(BaseDebugger):
@@ -74,10 +82,10 @@ def _check_debugger(callback: object, debugger: object) -> None:
 def record(
     model: Any = None,
     *,
-    level: str = "mix",
-    task: str = "statistics",
+    level: LevelName = "mix",
+    task: TaskName = "statistics",
     dump_path: str | Path = "./dump_path",
-    **selection: Any,
+    **selection: Unpack[Selection],
 ) -> Recording:
     """Record one step in a ``with`` block::
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from msprobe_ms.config.vocabulary import LevelName, TaskName
 from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_process, seed_pytorch
 from msprobe_ms.recording.debugger import BaseDebugger
@@ -18,7 +20,16 @@ try:
 except ModuleNotFoundError as error:
     raise explain_missing(error) from None
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from msprobe_ms.config.vocabulary import Selection
+
 __all__ = ["PrecisionDebugger", "record", "seed_all"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class PrecisionDebugger(BaseDebugger):
@@ -28,14 +39,25 @@ class PrecisionDebugger(BaseDebugger):
     ``fullgraph=True`` that calls recorded modules or APIs cannot be called while recording: PyTorch raises.
     """
 
-    def __init__(self, *arguments: Any, model: Any = None, **keywords: Any) -> None:
-        """Read the configuration; arguments that are given override the file.
+    def __init__(
+        self,
+        config_path: str | Path | None = None,
+        task: TaskName | None = None,
+        dump_path: str | Path | None = None,
+        level: LevelName | None = None,
+        step: Sequence[int | str] | None = None,
+        *,
+        model: Any = None,
+        settings: Mapping[str, Any] | None = None,
+        **unknown: NoReturn,
+    ) -> None:
+        """Read the configuration; arguments that are given override the file, ``settings`` any key of it.
 
         ``model`` is the network (or a list of them) that ``start()`` records where it is given none. Raises
         ConfigError, which names the file, the key, the value and what is accepted; UsageError for what is no network,
         and for an unknown argument.
         """
-        super().__init__(*arguments, **keywords)
+        super().__init__(config_path, task, dump_path, level, step, settings=settings, **unknown)
         check_models(self._framework, "PrecisionDebugger", model)
         self._usual_model = weakly(model)
 
@@ -46,10 +68,10 @@ class PrecisionDebugger(BaseDebugger):
 def record(
     model: Any = None,
     *,
-    level: str = "mix",
-    task: str = "statistics",
+    level: LevelName = "mix",
+    task: TaskName = "statistics",
     dump_path: str | Path = "./dump_path",
-    **selection: Any,
+    **selection: Unpack[Selection],
 ) -> Recording:
     """Record one step in a ``with`` block::
 

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from msprobe_ms.comparison.reporting.colours import paint_verdicts
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.text import one_a_line
+from msprobe_ms.support.text import one_a_line, show_path
 
 #: Exit statuses: done; a divergence was found, and ``--exit-code`` asked to tell; it could not be done.
 DONE, DIVERGENT, FAILED = 0, 1, 2
@@ -66,7 +66,20 @@ def takes_colours(file: TextIO) -> bool:
 
 def add_output(parser: Any, what: str) -> None:
     """Add the option ``-o DIR``; ``what`` goes there."""
-    parser.add_argument("-o", "--output_path", type=Path, metavar="DIR", help=what)
+    parser.add_argument("-o", "--output_path", type=_writable, metavar="DIR", help=what)
+
+
+def _writable(text: str) -> Path:
+    """Take a folder of the command line that can be written: that is better known before the work than after it."""
+    from msprobe_ms.config.values import Rejected, writable_folder
+
+    try:
+        writable_folder(Path(text))
+    except Rejected as rejected:
+        raise argparse.ArgumentTypeError("; ".join(reason for _, reason in rejected.mistakes)) from None
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f"{show_path(text)}: {getattr(error, 'strerror', None) or error}") from None
+    return Path(text)
 
 
 def add_parameter_pairing(parser: argparse.ArgumentParser, **layer_mapping: Any) -> None:

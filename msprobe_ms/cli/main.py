@@ -16,13 +16,17 @@ from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
 from msprobe_ms.cli.environment import add_config_check
 from msprobe_ms.cli.export import add_export, add_graph_visualize
 from msprobe_ms.cli.gradients import add_grad_compare
+from msprobe_ms.cli.help.completion import add_completion
+from msprobe_ms.cli.help.config import add_config
+from msprobe_ms.cli.help.doctor import add_doctor
+from msprobe_ms.cli.help.parser import CommandParser
+from msprobe_ms.cli.help.refused import add_refused
 from msprobe_ms.cli.llm import add_llm
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.parse import add_parse
 from msprobe_ms.cli.precision_compare import add_api_precision_compare
 from msprobe_ms.cli.prove import add_prove
 from msprobe_ms.cli.receiving import add_certificates
-from msprobe_ms.cli.refused import add_refused
 from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.single_api import add_op_generate, add_run_overflow_check
 from msprobe_ms.cli.view import add_view
@@ -66,7 +70,7 @@ def _command(arguments: Sequence[str] | None) -> int | Callable[[], int]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="msprobe", description="Find where two training runs begin to differ.")
+    parser = CommandParser(prog="msprobe", description="Find where two training runs begin to differ.")
     parser.add_argument("--version", action="version", version=f"msprobe_ms {__version__}")
     parser.add_argument(
         "-f", "--framework", choices=("mindspore", "pytorch"), help="the target's framework (optional: dumps tell it)"
@@ -95,5 +99,8 @@ def _parser() -> argparse.ArgumentParser:
     add_run_overflow_check(commands)
     add_op_generate(commands)
     add_prove(commands)
+    add_config(commands)
+    add_doctor(commands)
+    add_completion(commands, _parser)
     add_refused(commands)
     return parser

@@ -36,7 +36,7 @@ def add_run(commands: Any) -> None:
     parser = add_command(commands, "run", _run, "run a training script that was not edited, and record it", _RUN_EPILOG)
     parser.add_argument("--config", type=Path, metavar="FILE", help="config.json (default: statistics at level L1)")
     parser.add_argument("--level", help="overrides the file: L0, L1, mix, L2")
-    parser.add_argument("--task", help="overrides the file: statistics, tensor")
+    parser.add_argument("--task", help="overrides the file: statistics, tensor, structure, overflow_check")
     parser.add_argument("--dump_path", metavar="DIR", help="overrides the file")
     parser.add_argument("--step", type=_steps, metavar="N,N,…", help="overrides the file: steps to record, such as 0,5")
     _add_check(parser.add_argument_group("check", "judge a sample of the API calls while the training goes on"))

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypedDict
+
+#: The tasks and levels that work, as types: an editor proposes them, a type checker refuses all others.
+TaskName: TypeAlias = Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump", "grad_probe"]
+LevelName: TypeAlias = Literal["L0", "L1", "mix", "L2", "debug"]
+
 #: Tasks of the msprobe family that have no dump here (yet); each may have its section in a file.
 OTHER_TASKS = (
     "run_ut",
@@ -69,3 +76,34 @@ SECTION_KEYS = {
 ONLINE_KEYS = (
     "online_run_ut", "nfs_path", "host", "port", "tls_path", "unencrypted", "online_disk", "online_wait",
 )  # fmt: skip
+
+
+class Selection(TypedDict, total=False):
+    """The keys of a configuration that ``record`` takes besides its own arguments, as types; docs/config.md has all."""
+
+    rank: Sequence[int | str]
+    extra_info: bool
+    async_dump: bool
+    permissions: str
+    max_memory: int
+    optimizer: bool
+    parameters: bool
+    model_itself: bool
+    layers: bool
+    numbers: Literal["by_name", "by_position"]
+    call_sites: bool
+    strides: bool
+    api_list: str
+    scope: Sequence[str | None] | Mapping[str, str | None]
+    list: Sequence[str]
+    skip: int
+    places: Sequence[Any]
+    tensor_list: Sequence[str]
+    data_mode: Sequence[str]
+    summary_mode: str | Sequence[str]
+    sketch: bool
+    overflow_nums: int
+    device: Literal["host", "device"]
+    precision: Literal["high", "low"]
+    file_format: Literal["npy", "bin"]
+    check_mode: Literal["all", "aicore", "atomic"]

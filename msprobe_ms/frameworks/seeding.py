@@ -26,7 +26,8 @@ def seed_process(seed: int, mode: bool) -> None:
         raise UsageError(f"seed_all: mode {mode!r} is not accepted; give True or False")
     if os.environ.get("PYTHONHASHSEED") != str(seed):
         os.environ["PYTHONHASHSEED"] = str(seed)
-        _warn_of_hashes(os.getpid())
+        if mode:  # who only seeds has no use for a word on every start
+            _warn_of_hashes(os.getpid())
     os.environ["HCCL_DETERMINISTIC"] = _collectives(mode)
     random.seed(seed)
     np.random.seed(seed)
@@ -54,7 +55,10 @@ def seed_mindspore(seed: int, mode: bool) -> None:
     from mindspore.communication import GlobalComm
 
     mindspore.set_seed(seed)
-    mindspore.set_context(deterministic="ON" if mode else "OFF")
+    # MindSpore warns of every call, and its newer function can be called once in a process: that is the script's.
+    wanted = "ON" if mode else "OFF"
+    if mindspore.get_context("deterministic") != wanted:
+        mindspore.set_context(deterministic=wanted)
     os.environ["HCCL_DETERMINISTIC"] = _collectives(mode)  # which the context takes out of the environment
     if mode and GlobalComm.INITED:
         logger.warning("seed_all: communication was initialised before; HCCL_DETERMINISTIC has no effect any more")

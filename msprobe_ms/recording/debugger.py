@@ -11,11 +11,11 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from msprobe_ms.config.reload import FileChanges, accept_changes
 from msprobe_ms.config.values import unknown_arguments
-from msprobe_ms.config.vocabulary import GRADIENT_TASK, MODULE_LEVELS
+from msprobe_ms.config.vocabulary import GRADIENT_TASK, MODULE_LEVELS, LevelName, TaskName
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers, MethodOfCurrent, no_model, weakly
@@ -32,7 +32,7 @@ from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.start_arguments import TokenRange, check_start
 from msprobe_ms.recording.step import Step
 from msprobe_ms.recording.travelling import Travelling
-from msprobe_ms.support.errors import MsprobeError, UsageError
+from msprobe_ms.support.errors import MsprobeError, UsageError, told_briefly
 from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import LogOnce, logger
 from msprobe_ms.support.process import no_garbage_collection
@@ -55,13 +55,13 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
     def __init__(
         self,
         config_path: str | Path | None = None,
-        task: str | None = None,
+        task: TaskName | None = None,
         dump_path: str | Path | None = None,
-        level: str | None = None,
+        level: LevelName | None = None,
         step: Sequence[int | str] | None = None,
         *,
         settings: Mapping[str, Any] | None = None,
-        **unknown: Any,
+        **unknown: NoReturn,
     ) -> None:
         """Read the configuration; arguments that are given override the file, ``settings`` any key of it.
 
@@ -82,7 +82,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         }
         self._read_config = partial(load_config, config_path, **given)
         self._changes = FileChanges(Path(config_path) if isinstance(config_path, (str, os.PathLike)) else None)
-        self.config: Config = self._read_config()
+        self.config: Config = told_briefly(self._read_config)
         self._framework = self._load_framework()
         self._apis = api_hooks(self.config, self._framework)
         #: Gives the network given to `start` last, while its user holds it.
@@ -194,6 +194,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         debuggers = self._debuggers
         debuggers.current[type(self)] = self
         if debuggers.recording is not None and debuggers.recording is not self:
+            self._say_once(logging.WARNING, "start: ends the step of another PrecisionDebugger: one records at a time")
             debuggers.recording._runs.remove()
             debuggers.recording._finish()
         self._rank.say_unselected(self.config.rank)
@@ -339,7 +340,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
                 if quiet is not None:
                     quiet.restore()  # something may have interrupted what keeps our own work unseen
                 if isinstance(error, MsprobeError):
-                    raise
+                    raise error.with_traceback(None) from None  # the user's mistake, not ours: our frames tell nothing
                 try:
                     if isinstance(error, Exception):
                         self._say_failed(error, where)

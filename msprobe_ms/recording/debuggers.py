@@ -7,7 +7,8 @@ import threading
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from msprobe_ms.support.errors import UsageError
@@ -18,20 +19,32 @@ if TYPE_CHECKING:
     from msprobe_ms.recording.debugger import BaseDebugger
 
 
-class MethodOfCurrent:
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+class MethodOfCurrent(Generic[_Arguments, _Result]):
     """A method that may also be called on the class, as scripts do: ``PrecisionDebugger.step()``."""
 
-    def __init__(self, method: Callable[..., Any]) -> None:
+    def __init__(self, method: Callable[Concatenate[Any, _Arguments], _Result]) -> None:
         self._method = method
         self.__doc__ = method.__doc__
 
-    def __get__(self, instance: Any, owner: type[BaseDebugger]) -> Callable[..., Any]:
+    def __get__(self, instance: Any, owner: type[BaseDebugger]) -> Callable[_Arguments, _Result]:
         if instance is None:
             instance = owner.current()
-            if instance is None:
-                name = self._method.__name__
-                raise UsageError(f"PrecisionDebugger.{name}: construct a PrecisionDebugger before calling {name}")
-        return self._method.__get__(instance, owner)
+        return self._before_there_is_one if instance is None else self._method.__get__(instance, owner)
+
+    @property
+    def _before_there_is_one(self) -> Callable[_Arguments, _Result]:
+        """What stands for the method while no debugger is there: editors and Sphinx read it, calling it is refused."""
+
+        @wraps(self._method)
+        def refuse(*arguments: object, **keywords: object) -> NoReturn:
+            name = self._method.__name__
+            raise UsageError(f"PrecisionDebugger.{name}: construct a PrecisionDebugger before calling {name}")
+
+        return refuse
 
 
 class Debuggers:

@@ -62,7 +62,8 @@ class Status:
     def begin(self, folder: Path) -> None:
         """Say what will be recorded, and where; and what lies there already. ``folder`` is the process's own."""
         config = self._config
-        steps = f"steps {', '.join(map(str, sorted(config.step)))}" if config.step else "every step"
+        chosen = f"step{'s' * (len(config.step) > 1)} {', '.join(map(str, sorted(config.step)))}"
+        steps = chosen if config.step else "every step"
         logger.log(
             self._level, "recording %s at level %s, task %s, to %s", steps, config.level, config.task, config.dump_path
         )

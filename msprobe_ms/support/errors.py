@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from msprobe_ms.support.text import for_terminal
+
+_Given = TypeVar("_Given")
 
 
 class MsprobeError(Exception):
@@ -45,3 +50,11 @@ class CompareError(MsprobeError):
 
 class UsageError(MsprobeError):
     """An argument or a call order cannot work: names it and says what would."""
+
+
+def told_briefly(action: Callable[[], _Given]) -> _Given:
+    """Return what ``action`` does; the traceback of an error of ours ends at its caller, as the text says all."""
+    try:
+        return action()
+    except MsprobeError as error:
+        raise error.with_traceback(None) from None

@@ -84,6 +84,15 @@ def listed(names: Iterable[object], most: int = 3, between: str = ", ", last: st
     return between.join(texts[:most]) + and_more(len(texts) - most, last)
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    >>> counted(1, "parameter"), counted(2, "parameter")
+    ('1 parameter', '2 parameters')
+    """
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def and_more(count: int, before: str = " and ") -> str:
     """Return `` and 2 more`` for what is left out of a list; nothing where nothing is."""
     return f"{before}{count} more" if count > 0 else ""

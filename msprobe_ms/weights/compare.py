@@ -16,7 +16,7 @@ from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.weights import mindspore_file
 from msprobe_ms.weights.fused import joined_weight, order_of, pair_joined
 from msprobe_ms.weights.model import Checkpoint, Weight
-from msprobe_ms.weights.names import no_parameters, said_unmatched
+from msprobe_ms.weights.names import is_buffer, no_parameters, said_unmatched
 from msprobe_ms.weights.swapped import Holders, exchanges, not_finite
 
 #: What a pair can be. ``CAST``: no number is off by more than the rounding from one dtype to the other; ``CLOSE``: on
@@ -25,6 +25,8 @@ EQUAL, CAST, CLOSE, DIFFERS, SHAPE = "equal", "equal when cast", "close", "diffe
 UNREADABLE = "not compared"
 #: What a parameter of one side alone can be.
 ONLY_TARGET, ONLY_GOLDEN, TIED = "only in the target", "only in the golden", "tied"
+#: It is none: a layer makes it anew, and may keep it where the other side does not.
+BUFFER = "buffer"
 #: The mapping says that it has no counterpart.
 SAID = "unmatched"
 
@@ -103,6 +105,10 @@ def compare_weights(
     _tell_holders(comparison, holders)
     _find_tied(comparison, "target")
     _find_tied(comparison, "golden")
+    for row in comparison.with_result(ONLY_TARGET, ONLY_GOLDEN):
+        weight = row.target or row.golden
+        if weight is not None and is_buffer(weight.name, weight.dtype):
+            row.result, row.note = BUFFER, "no parameter: its layer makes it anew"
     return comparison
 
 

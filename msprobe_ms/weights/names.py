@@ -39,6 +39,14 @@ _SINGLE = ((), (1,))
 #: What a framework counts of a layer, without a counterpart in the other one.
 _BOOKKEEPING = "num_batches_tracked"
 
+#: Dtypes that no parameter has.
+_NOT_TRAINED = frozenset(("bool", "int32", "int64"))
+#: What the buffers of common layers are called whose dtype does not tell: masks, and the angles of rotary positions.
+_BUFFERS = frozenset(
+    ("mask", "attn_mask", "attention_mask", "causal_mask", "masked_bias", "inv_freq", "freqs_cis", "freqs_cos",
+     "freqs_sin", "cos_cached", "sin_cached")
+)  # fmt: skip
+
 #: Readings of one name that are tried, and leading components that a common prefix may have.
 _MOST_READINGS, _LONGEST_PREFIX = 64, 3
 
@@ -58,6 +66,14 @@ def no_parameters(shapes: Mapping[str, tuple[int, ...]], *, of_mindspore: bool) 
             continue
         found |= {name: "optimizer states" for name, owner in owners.items() if owner in shapes}
     return found
+
+
+def is_buffer(name: str, dtype: str) -> bool:
+    """Whether a tensor is a layer's constant: positions and masks cannot be trained, tables of angles are named so.
+
+    Integers of eight bits may be quantised weights, and count only where they are called a mask.
+    """
+    return dtype in _NOT_TRAINED or name.rpartition(".")[2] in _BUFFERS
 
 
 def _counts(name: str, shape: tuple[int, ...]) -> bool:

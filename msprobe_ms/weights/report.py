@@ -11,8 +11,9 @@ from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell, figure_cell
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table
 from msprobe_ms.comparison.terms import RowColour
-from msprobe_ms.support.text import listed
+from msprobe_ms.support.text import counted, listed
 from msprobe_ms.weights.compare import (
+    BUFFER,
     CAST,
     CLOSE,
     DIFFERS,
@@ -86,7 +87,7 @@ def weight_lines(comparison: WeightComparison) -> Iterator[str]:
     }
     words = {CLOSE: "within one rounding", SHAPE: "of other shape", DIFFERS: "differing"}
     told = ", ".join(f"{count} {words.get(result, result)}" for result, count in counts.items() if count)
-    yield f"{len(paired)} parameters compared{f': {told}' if told else ''}"
+    yield f"{counted(len(paired), 'parameter')} compared{f': {told}' if told else ''}"
     yield from _verdict(comparison, paired)
     if circles := comparison.exchanged:
         circles_shown = listed([" and ".join(circle) for circle in circles], _TOLD, "; ", "; and ")
@@ -101,7 +102,7 @@ def weight_lines(comparison: WeightComparison) -> Iterator[str]:
 def _side_line(side: str, checkpoint: Checkpoint, left_out: dict[str, int]) -> str:
     others = ", ".join(f"{what} {count}" for what, count in left_out.items())
     count = len(checkpoint.weights) - sum(left_out[what] - checkpoint.skipped.get(what, 0) for what in left_out)
-    told = f"{side}: {checkpoint.path} ({checkpoint.format}): {count} parameters"
+    told = f"{side}: {checkpoint.path} ({checkpoint.format}): {counted(count, 'parameter')}"
     return f"{told}; left out: {others}" if others else told
 
 
@@ -121,7 +122,8 @@ def _verdict(comparison: WeightComparison, paired: Sequence[WeightRow]) -> Itera
     elif lone and (damaged := _may_hold(comparison)):
         yield f"INCOMPLETE: what was read agrees; the {damaged} is damaged, and what it lacks may be lost"
     elif lone:
-        yield "DIVERGENT: what has a counterpart agrees, but parameters are missing on one side"
+        without = f"without a counterpart: {counted(len(lone), 'parameter')}"
+        yield f"DIVERGENT: what could be compared agrees; {without}{_hint(comparison)}"
     elif comparison.problems:
         yield "CONSISTENT as far as it could be read"
     elif comparison.with_result(CLOSE):
@@ -130,6 +132,12 @@ def _verdict(comparison: WeightComparison, paired: Sequence[WeightRow]) -> Itera
         yield "CONSISTENT: all parameters are equal, but for the rounding of a cast"
     else:
         yield "CONSISTENT: all parameters are equal"
+
+
+def _hint(comparison: WeightComparison) -> str:
+    """What to do where both sides have parameters alone: they may be the same under other names."""
+    both = comparison.with_result(ONLY_TARGET) and comparison.with_result(ONLY_GOLDEN)
+    return "; those that are the same under other names are named with -lm, -cm or -dm" if both else ""
 
 
 def _may_hold(comparison: WeightComparison) -> str:
@@ -163,6 +171,9 @@ def _lone_lines(comparison: WeightComparison) -> Iterator[str]:
     for result in (ONLY_TARGET, ONLY_GOLDEN):
         if rows := comparison.with_result(result):
             yield f"{result} ({len(rows)}): {listed([row.name for row in rows], _TOLD)}"
+    if buffers := comparison.with_result(BUFFER):
+        names = listed([row.name for row in buffers], _TOLD)
+        yield f"buffers of one side alone, no parameters ({len(buffers)}): {names}"
     if said := comparison.with_result(SAID):
         yield f"not compared, as the mapping says ({len(said)}): {listed([row.name for row in said], _TOLD)}"
     for row in comparison.with_result(TIED)[:_TOLD]:

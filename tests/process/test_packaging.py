@@ -18,6 +18,8 @@ from installs import ROOT, Environment, build_wheel, copy_of_sources, run
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import msprobe_ms
+
 #: Whether the extension in C can be built here.
 COMPILER = shutil.which(os.environ.get("CC", "cc")) is not None
 
@@ -74,6 +76,18 @@ def test_the_base_install_has_no_framework(metadata: email.message.Message) -> N
     }  # fmt: skip
 
 
+def test_an_index_shows_who_made_it_what_changed_and_no_dead_link(metadata: email.message.Message) -> None:
+    assert metadata["Author"] == "msprobe_ms contributors"
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## (\S+)", changes, re.MULTILINE)
+    assert newest is not None and newest[1] == metadata["Version"] == msprobe_ms.__version__
+    minors = [each.split(" :: ")[-1] for each in metadata.get_all("Classifier", []) if ":: 3." in each]
+    assert minors == ["3.10", "3.11", "3.12", "3.13"]
+    readme = metadata.get_payload()
+    assert "make demo" in readme and metadata["Description-Content-Type"] == "text/markdown"
+    assert [target for target in re.findall(r"\]\(([^)]+)\)", readme) if not target.startswith(("http", "#"))] == []
+
+
 def test_the_extras_bring_frameworks_that_work(metadata: email.message.Message) -> None:
     mindspore = requirements(metadata, "mindspore")
     assert set(mindspore) == {"mindspore", "numpy"}
@@ -86,6 +100,7 @@ def test_the_extras_bring_frameworks_that_work(metadata: email.message.Message) 
     assert set(requirements(metadata, "pytorch")) == {"torch"}
     # Neither holds numpy back, as PyTorch works with any; what is named beside the extra mindspore does not lift it.
     assert set(requirements(metadata, "dataframe")) == {"pandas"}
+    assert set(requirements(metadata, "completion")) == {"shtab"}
     assert set(requirements(metadata, "cluster")) == {"distributed"}
     assert str(requirements(metadata, "test")["torch"].specifier) == "==2.13.0"
     assert str(requirements(metadata, "test")["mindspore"].specifier) == "==2.10.0"
@@ -94,12 +109,15 @@ def test_the_extras_bring_frameworks_that_work(metadata: email.message.Message) 
 def test_the_wheel_holds_every_module_and_data_file_once(source: Path, wheel: Path) -> None:
     expected = set()
     expected.update(["msprobe_ms/arrays/_one_pass.abi3.so"] if COMPILER else [])
+    assert "msprobe_ms/config/samples/config.json" in packaged(wheel)
     for file in (source / "msprobe_ms").rglob("*"):
         if file.suffix in {".py", ".pyi", ".yaml", ".json", ".js", ".css"} or file.name == "py.typed":
             name = file.relative_to(source).as_posix().replace("msprobe_ms/compat/msprobe/", "msprobe/")
             expected.add(name.removeprefix("msprobe_ms/compat/modules/"))
     assert packaged(wheel) == expected
-    assert {"msprobe/mindspore/common/utils.py", "msprobe_ms/py.typed", "maca_tools.py"} <= expected
+    assert {
+        "msprobe/mindspore/common/utils.py", "msprobe_ms/py.typed", "msprobe/py.typed", "maca_tools.py"
+    } <= expected  # fmt: skip
     with zipfile.ZipFile(wheel) as archive:
         assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
         (entry_points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
@@ -140,7 +158,9 @@ def test_everything_offline_imports_without_a_framework(environment: Environment
     done = environment.python(
         "import importlib, pkgutil, sys\n"
         "sys.modules.update(dict.fromkeys(('mindspore', 'torch', 'pandas')))  # importing one of them raises\n"
-        "import msprobe_ms\n"
+        "import msprobe_ms, pydoc\n"
+        "assert dir(msprobe_ms) == ['__version__', 'assert_consistent', 'compare', 'load'], dir(msprobe_ms)\n"
+        "assert 'load' in pydoc.render_doc(msprobe_ms)\n"
         "for module in pkgutil.walk_packages(msprobe_ms.__path__, 'msprobe_ms.', onerror=lambda name: None):\n"
         f"    if not module.name.startswith(({', '.join(map(repr, IN_TRAINING))}, 'msprobe_ms.__main__')):\n"
         "        importlib.import_module(module.name)\n"
@@ -155,6 +175,17 @@ def test_the_command_line_starts_without_a_framework(
 ) -> None:
     done = run(environment.folder / command[0], *command[1:], "--help", cwd=tmp_path)
     assert "compare" in done.stdout
+    samples = run(environment.folder / command[0], *command[1:], "config", "--list", cwd=tmp_path)
+    assert str(environment.site / "msprobe_ms" / "config" / "samples") in samples.stdout
+    run(environment.folder / command[0], *command[1:], "config", "overflow", "-o", "config.json", cwd=tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["task"] == "overflow_check"
+
+
+def test_the_doctor_of_a_laptop_finds_nothing_wrong(environment: Environment, tmp_path: Path) -> None:
+    done = run(environment.folder / "bin" / "msprobe", "doctor", cwd=tmp_path)
+    assert "--  MindSpore is not installed\n      to record it: pip install" in done.stdout
+    assert done.stdout.endswith("nothing has to be put right\n")
+    assert not any(tmp_path.iterdir())
 
 
 def test_every_dependency_is_explained(metadata: email.message.Message) -> None:

@@ -22,7 +22,7 @@ arrays: dtypes npy torch_file torch_pickle
 bisect: decide
 cli: acc_check bisect compare compare_files compare_kernels dump_files environment gradients llm prove run single_api
     view weights
-comparison/api: compared notebook
+comparison/api: compared notebook result
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
 comparison/measuring: tolerances
@@ -40,8 +40,10 @@ compat/modules: maca_tools msit_llm
 compat/msprobe/mindspore/common: utils
 config: model reload values vocabulary
 .: convert maca mindspore msit pytorch tensor_file_report
+doctor: examine probe
 dump: columns model
 dump/kernels: entries index kernel_files launches reduce
+dump/opened: calls
 dump/reading: items
 dump/writing: export
 environment: collect report

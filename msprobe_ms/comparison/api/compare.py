@@ -13,6 +13,7 @@ from typing import Any, Literal
 import yaml
 
 from msprobe_ms.comparison.api.compared import Compared, ComparedRanks
+from msprobe_ms.comparison.api.result import ComparisonResult
 from msprobe_ms.comparison.many.plan import plan
 from msprobe_ms.comparison.model import Comparison, Origin, Row
 from msprobe_ms.comparison.reporting.profiles import PROFILES
@@ -40,11 +41,11 @@ def compare(
     ranks: Collection[int] = (),
     steps: Collection[int] = (),
     executor: Executor | None = None,
-) -> Compared | ComparedRanks:
+) -> ComparisonResult:
     """Compare two dumps and find where the error begins. No framework is needed, no file is written.
 
     ``target``, ``golden``  the dump under suspicion and the one to trust: a path (a dump.json, a rank or step
-                            folder, a dump root), what ``msprobe_ms.record`` gave, or a ``Dump``
+                            folder, a dump root), or what ``msprobe_ms.record`` or ``load`` gave
     ``…_mapping``           a yaml file, or its content; True is the bare flag of the command: layers are found from
                             the dumps, Cells pair with Modules, functions by the built-in table
     ``fuzzy``               ignore call indices while pairing
@@ -54,8 +55,10 @@ def compare(
     ``ranks``, ``steps``    the ones to compare, all when empty
     ``executor``            runs the comparisons where there are several ranks or steps; processes by default
 
-    Returns a ``Compared``, or for several ranks or steps a ``ComparedRanks`` of them. Raises MsprobeError: what
-    cannot be read or paired.
+    Returns a ``ComparisonResult``: a ``Compared``, or for several ranks or steps a ``ComparedRanks`` of them; both have
+    ``verdict``, ``origins``, ``frame``, ``to_html`` and ``pairs``, the comparison of each rank and step.
+
+    Raises MsprobeError: what cannot be read or paired.
     """
     if profile not in PROFILES:
         raise UsageError(
@@ -87,7 +90,8 @@ def _path(side: Any) -> Path:
     if isinstance(path := getattr(side, "path", None), Path):  # a recording
         return path
     raise UsageError(
-        f"compare: {type(side).__name__} is not accepted; accepted are a path, a Dump, or what msprobe_ms.record gave"
+        f"compare: {type(side).__name__} is not accepted; accepted are a path, or what record or load of "
+        "msprobe_ms gave"
     )
 
 
@@ -143,7 +147,7 @@ def assert_consistent(target: Any, golden: Any, *, allow_incomplete: bool = Fals
     result = compare(target, golden, **settings)
     accepted = (Verdict.CONSISTENT, Verdict.INCOMPLETE) if allow_incomplete else (Verdict.CONSISTENT,)
     if result.verdict not in accepted:
-        told = _of_ranks(result) if isinstance(result, ComparedRanks) else _of_one(result)
+        told = _of_ranks(result) if isinstance(result, ComparedRanks) else _of_one(*result.pairs.values())
         raise AssertionError(one_a_line(told))
 
 
@@ -151,7 +155,7 @@ def _of_one(result: Compared) -> Iterator[str]:
     if not result.origins:
         yield "Dumps are not consistent: too little of them could be compared!"
         yield ""
-        yield str(result)
+        yield from str(result).split("\n")
         return
     yield "Dumps are not consistent!"
     yield ""
@@ -173,7 +177,7 @@ def _of_ranks(result: ComparedRanks) -> Iterator[str]:
         if first.origins:
             yield from _beginning(first.origins[0])
             yield ""
-    yield str(result)
+    yield from str(result).split("\n")
 
 
 def _beginning(origin: Origin) -> Iterator[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.comparison.api.notebook import comparison_html, imported_pandas, ranks_html
+from msprobe_ms.comparison.api.result import ComparisonResult, Key
 from msprobe_ms.comparison.many.first_rank import FirstRank
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
 from msprobe_ms.comparison.many.run import Found, compare_all
@@ -35,10 +36,10 @@ from msprobe_ms.comparison.reporting.terminal import verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump
-from msprobe_ms.dump.reading.locate import Place
+from msprobe_ms.dump.reading.locate import Place, place_of
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.text import one_a_line
+from msprobe_ms.support.text import counted, one_a_line
 from msprobe_ms.support.workers import given
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 _NOT_FINITE = frozenset(("inf", "-inf", "nan"))
 
 
-class Compared:
+class Compared(ComparisonResult):
     """Two dumps of one rank and step, compared; ``comparison`` has the pairs and rows."""
 
     def __init__(self, target: Dump, golden: Dump, options: Options) -> None:
@@ -70,6 +71,11 @@ class Compared:
     def origins(self) -> list[Origin]:
         """Where error begins, in execution order."""
         return self.comparison.origins
+
+    @property
+    def pairs(self) -> Mapping[Key, Compared]:
+        """This one, by its step and rank: code that takes many takes one as well."""
+        return {_numbered(place_of(self.target.path.absolute().parent)): self}
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -117,7 +123,8 @@ class Compared:
         if path.suffix != suffix:
             raise UsageError(f"{path}: accepted is a file name that ends with {suffix}, as this is one rank and step")
         titles, rows = table(self.comparison, self._options.report)
-        write_table(path, titles, rows, self._options.report.colours)
+        report = self._options.report
+        write_table(path, titles, rows, report.colours, legend=report.legend(titles))
         return path
 
     def __str__(self) -> str:
@@ -126,7 +133,7 @@ class Compared:
 
     def __repr__(self) -> str:
         matched = row_counts(self.comparison)["matched"]
-        return f"<{self.verdict}: {matched} values compared, {len(self.origins)} origins>"
+        return f"<{self.verdict}: {counted(matched, 'value')} compared, {counted(len(self.origins), 'origin')}>"
 
     def _repr_html_(self) -> str:
         return comparison_html(self._outcome)
@@ -142,18 +149,11 @@ def _numbers(cells: Sequence[Cell]) -> Sequence[Cell]:
     return [float(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
-if TYPE_CHECKING:
-    import pandas
-
-#: ``(step, rank)``; in a run of compiled and dynamic graphs ``(step, rank, half)``. A process without a rank is -1, a
-#: dump without a step 0; where that does not tell two apart, the rank is the name of its folder and no step is None.
-Key = tuple[int | None, int | str] | tuple[int | None, int | str, str]
-
 #: Comparisons of single ranks that are kept once they were asked for.
 _KEPT = 4
 
 
-class ComparedRanks(Mapping[Key, Compared]):
+class ComparedRanks(Mapping[Key, Compared], ComparisonResult):
     """``(step, rank)`` → the comparison of that pair, made when it is asked for.
 
     A process without a rank is rank -1: ``comparison[0, -1]``; in a run of compiled and dynamic graphs keys are
@@ -179,6 +179,11 @@ class ComparedRanks(Mapping[Key, Compared]):
     def origins(self) -> list[Origin]:
         """The origins of all pairs, in the order step, rank."""
         return [origin for found in self.found for origin in found.origins]
+
+    @property
+    def pairs(self) -> Mapping[Key, Compared]:
+        """This mapping itself."""
+        return self
 
     @property
     def first(self) -> Key | None:
@@ -275,7 +280,7 @@ class ComparedRanks(Mapping[Key, Compared]):
         return one_a_line([*total_lines(self.total, self._plan), *found_lines(self.found, in_full=False)])
 
     def __repr__(self) -> str:
-        return f"<{self.verdict}: {len(self._pairs)} pairs of dumps, {len(self.origins)} origins>"
+        return f"<{self.verdict}: {len(self._pairs)} pairs of dumps, {counted(len(self.origins), 'origin')}>"
 
     def _repr_html_(self) -> str:
         return ranks_html(self.found, list(total_lines(self.total, self._plan)))

@@ -22,6 +22,7 @@ import xlsxwriter
 
 from msprobe_ms.comparison.reporting.csv_table import without_guard
 from msprobe_ms.comparison.reporting.files import ROWS_A_SHEET, writable, writing
+from msprobe_ms.comparison.reporting.legend import LEGEND_SHEET
 from msprobe_ms.comparison.reporting.profiles.base import BENCH_TITLES, DIFFERENCE_TITLES, NPU_TITLES
 from msprobe_ms.support.errors import ConfigError, DumpFormatError, UsageError
 from msprobe_ms.support.files import open_regular
@@ -206,6 +207,8 @@ def _sheets(path: Path) -> Iterator[tuple[list[str], Iterator[Sequence[Any]]]]:
         _check_unpacked(path, file)
         with closing(openpyxl.load_workbook(file, read_only=True, data_only=True)) as book:
             for sheet in book.worksheets:
+                if sheet.title == LEGEND_SHEET:
+                    continue
                 yield _titled(path, sheet.iter_rows(values_only=True))
 
 

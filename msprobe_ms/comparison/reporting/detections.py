@@ -222,7 +222,9 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
         "If the results still differ, look at what this step does not show: the optimizer and later steps, the order "
         "of the data, other ranks, and what comes after the network."
     )
-    agree = f"All {survey.compared} values compared agree within their tolerances."
+    blank = sum(row.matched for row in comparison.rows) - survey.compared
+    figures = f" that have figures ({blank} more have none on either side)" if blank > 0 else ""
+    agree = f"All {survey.compared} values compared{figures} agree within their tolerances."
     return Finding(CONSISTENCY, None, "NA", f"{agree}{without} {advice}")
 
 

@@ -15,6 +15,7 @@ from msprobe_ms.comparison.pairing.coverage import said_unmatched
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.shares import paired_with
 from msprobe_ms.comparison.reporting.csv_table import Cell, write_csv
+from msprobe_ms.comparison.reporting.legend import LEGEND_SHEET, LegendLine
 from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.comparison.statistics import is_non_finite
 from msprobe_ms.comparison.terms import RowColour
@@ -58,7 +59,7 @@ def write_tables(
     """
     titles, rows = table(comparison, profile, stack=stack)
     path = folder / f"compare_result{name_suffix}_{timestamp}.{'csv' if csv else 'xlsx'}"
-    write_table(path, titles, rows, profile.colours)
+    write_table(path, titles, rows, profile.colours, legend=profile.legend(titles))
     return [path]
 
 
@@ -77,9 +78,16 @@ def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[Coloured
 
 
 def write_table(
-    path: Path, titles: Sequence[str], rows: Iterable[ColouredRow], colours: Mapping[RowColour, str]
+    path: Path,
+    titles: Sequence[str],
+    rows: Iterable[ColouredRow],
+    colours: Mapping[RowColour, str],
+    *,
+    legend: Iterable[LegendLine] = (),
 ) -> None:
     """Write a table, xlsx or csv by the name of its file; each row comes with its colour, a key of ``colours`` or "".
+
+    ``legend`` fills a last sheet of an xlsx.
 
     :raises UsageError: the folder cannot be written
     """
@@ -87,7 +95,7 @@ def write_table(
         if path.suffix == ".csv":
             write_csv(file, titles, (row for row, _ in rows))
         else:
-            _write_xlsx(file, titles, rows, colours)
+            _write_xlsx(file, titles, rows, colours, legend)
 
 
 def write_summary(
@@ -216,7 +224,11 @@ def _strict_number(value: Cell) -> Cell:
 
 
 def _write_xlsx(
-    file: BinaryIO, titles: Sequence[str], rows: Iterable[ColouredRow], colours: Mapping[RowColour, str]
+    file: BinaryIO,
+    titles: Sequence[str],
+    rows: Iterable[ColouredRow],
+    colours: Mapping[RowColour, str],
+    legend: Iterable[LegendLine],
 ) -> None:
     import xlsxwriter  # here, as a csv needs none of it
 
@@ -232,6 +244,7 @@ def _write_xlsx(
             number += 1
             _write_row(sheet, number, row, formats.get(colour))
         _finish_sheet(sheet, number, len(titles))
+        _write_legend(book, legend, formats, header)
 
 
 def _new_sheet(book: xlsxwriter.Workbook, titles: Sequence[str], header: Format) -> Worksheet:
@@ -243,6 +256,19 @@ def _new_sheet(book: xlsxwriter.Workbook, titles: Sequence[str], header: Format)
         if title in _WIDTHS:
             sheet.set_column(place, place, _WIDTHS[title])
     return sheet
+
+
+def _write_legend(
+    book: xlsxwriter.Workbook, legend: Iterable[LegendLine], formats: Mapping[RowColour, Format], header: Format
+) -> None:
+    if not (lines := list(legend)):
+        return
+    sheet = book.add_worksheet(LEGEND_SHEET)
+    sheet.set_column(0, 0, 20)
+    sheet.set_column(1, 1, 100)
+    sheet.write_row(0, 0, ("word", "meaning"), header)
+    for number, line in enumerate(lines, 1):
+        _write_row(sheet, number, [line.word, line.meaning], formats.get(line.colour))
 
 
 def _finish_sheet(sheet: Worksheet, rows: int, columns: int) -> None:

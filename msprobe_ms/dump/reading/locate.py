@@ -17,7 +17,7 @@ from msprobe_ms.support.log import logger
 #: Files that hold a dump, the first that exists.
 DUMP_FILES = ("dump.json", "debug.json")
 
-_ACCEPTED = "accepted are a dump.json, a rank folder that holds one, a step folder of rank folders"
+_ACCEPTED = "accepted are a dump.json, a rank folder that holds one, a step folder of ranks, a dump root of steps"
 #: Folders between a dump root and its ranks: steps, and the halves of a mixed graph and PyNative run.
 _INNER = re.compile(r"step\d+|graph|pynative")
 _STEP = re.compile(r"step(\d+)")
@@ -60,18 +60,18 @@ def find_places(path: Path) -> dict[Place, Path]:
     :raises DumpFormatError: there is no dump
     """
     if path.is_file():
-        return {_place_of(path.absolute().parent): path}
+        return {place_of(path.absolute().parent): path}
     if not path.is_dir():
         raise DumpFormatError(f"{path}: no such file or folder; {_ACCEPTED}")
     if dump := _dump_or_folder(path):
-        return {_place_of(path.absolute()): dump}
+        return {place_of(path.absolute()): dump}
     found = _latest_run(path, dict(_walk(path, _place_above(path.absolute()))))
     if not found:
         raise _no_dump(path, sorted(_subfolders(path), key=_numeric))
     return dict(sorted(found.items(), key=lambda each: (each[0].half, each[0].step or 0, _numeric(each[0].rank))))
 
 
-def _place_of(folder: Path) -> Place:
+def place_of(folder: Path) -> Place:
     """The place of a dump's own folder, by the names of the folders above it."""
     return _place_above(folder.parent)._replace(rank=folder.name)
 
@@ -167,8 +167,16 @@ def find_dumps(path: Path) -> dict[str, Path]:
 
 
 def _no_dump(path: Path, folders: list[Path]) -> DumpFormatError:
-    found = f"folders {_names(folders)}" if folders else "no folder"
-    return DumpFormatError(f"{path}: no dump in it: found {found}; {_ACCEPTED}")
+    found = f"found folders {_names(folders)}" if folders else "found no folder"
+    if (empty := _innermost(path)) != path:
+        found = f"{empty.relative_to(path)} holds no dump.json"
+    return DumpFormatError(f"{path}: no dump in it: {found}; {_ACCEPTED}")
+
+
+def _innermost(folder: Path) -> Path:
+    """Down the folders whose names are those of a dump, always into the first."""
+    inner = [each for each in sorted(_subfolders(folder), key=_numeric) if of_dumps(each)]
+    return _innermost(inner[0]) if inner else folder
 
 
 def _names(folders: list[Path]) -> str:

@@ -240,7 +240,7 @@ def test_other_ranks_are_quiet(dump_path: Path, said: list[str]) -> None:
         debugger.step()
     assert (dump_path / "step0" / "rank1" / "dump.json").is_file()
     start, end, last = said
-    assert start == f"INFO recording steps 0 at level L0, task statistics, to {dump_path}"
+    assert start == f"INFO recording step 0 at level L0, task statistics, to {dump_path}"
     assert end.startswith(f"INFO {dump_path / 'step0' / 'rank0'}: 3 entries, ")
     assert last.startswith("INFO msprobe ends successfully: step 0 was the last")
 

@@ -9,8 +9,8 @@ import pytest
 
 EXPORTED = {
     "msprobe_ms": [
-        "MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "__version__", "assert_consistent", "compare", "record",
-        "seed_all",
+        "MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "__version__", "assert_consistent", "compare", "load",
+        "record", "seed_all",
     ],
     "msprobe_ms.mindspore": ["MsprobeInitStep", "MsprobeStep", "PrecisionDebugger", "record", "seed_all"],
     "msprobe_ms.pytorch": ["PrecisionDebugger", "record", "seed_all"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import msprobe_ms.mindspore
 import msprobe_ms.pytorch
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.log import logger
 
 
 @pytest.fixture
@@ -35,7 +37,13 @@ def test_start_ends_the_step_of_another_framework(both: Any, tmp_path: Path) -> 
     first, second = both
     first.start()
     ops.relu(Tensor(np.ones(2, np.float32)))
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())  # type: ignore[method-assign]
+    logger.addHandler(handler)
     second.start()
+    logger.removeHandler(handler)
+    assert "start: ends the step of another PrecisionDebugger: one records at a time" in said
     assert dumps(tmp_path) == ["mindspore"]
     assert not list(tmp_path.glob(f"mindspore/**/{JOURNAL_NAME}")), "it is complete"
     ops.relu(Tensor(np.ones(2, np.float32)))

@@ -114,12 +114,28 @@ def test_a_cast_is_no_difference_but_is_said(files: Path, run: Any) -> None:
     assert "CONSISTENT: all parameters are equal, but for the rounding of a cast" in text
 
 
+def test_a_mask_of_one_side_alone_is_no_missing_parameter(tmp_path: Path, run: Any) -> None:
+    more = {"backbone.mask": torch.ones(4, 4).tril()}
+    status, text = run(saved(tmp_path, "a.pt", state() | more), saved(tmp_path, "b.pt", state()), "--exit-code")
+    assert status == 0, text
+    assert "CONSISTENT: all parameters are equal\n" in text
+    assert "buffers of one side alone, no parameters (1): backbone.mask\n" in text
+
+
+def test_parameters_under_other_names_are_told_how_to_be_named(tmp_path: Path, run: Any) -> None:
+    other = {("zeta" if name == "fc.weight" else name): tensor for name, tensor in state().items()}
+    status, text = run(saved(tmp_path, "a.pt", state()), saved(tmp_path, "b.pt", other), "--exit-code")
+    assert status == 1
+    assert "DIVERGENT: what could be compared agrees; without a counterpart: 2 parameters; those that" in text
+    assert "named with -lm, -cm or -dm" in text
+
+
 def test_bfloat16_of_mindspore_and_of_safetensors_are_the_same_numbers(tmp_path: Path, run: Any) -> None:
     values = torch.linspace(-3, 3, 64).reshape(8, 8).to(torch.bfloat16)
     save_file({"fc.weight": values}, tmp_path / "a.safetensors")
     tensor = mindspore.Tensor(values.float().numpy(), mindspore.bfloat16)
     mindspore.save_checkpoint([{"name": "fc.weight", "data": tensor}], str(tmp_path / "b.ckpt"))
-    assert "1 parameters compared: 1 equal\n" in run(tmp_path / "a.safetensors", tmp_path / "b.ckpt")[1]
+    assert "1 parameter compared: 1 equal\n" in run(tmp_path / "a.safetensors", tmp_path / "b.ckpt")[1]
     for name in ("a.safetensors", "b.ckpt"):
         with open_weights(tmp_path / name) as found:
             np.testing.assert_array_equal(found.weights["fc.weight"].load(), values.float().numpy())

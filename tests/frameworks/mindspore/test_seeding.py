@@ -208,3 +208,9 @@ def test_dropout_removed_leaves_the_order_of_backward(ms: Any, dump_path: Path) 
         orders.append(list(read_step(path).data))
     seed_all()
     assert orders[0] == orders[1]
+
+
+def test_who_only_seeds_is_told_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    seed_all(5)
+    seed_all(6, mode=False)
+    assert capfd.readouterr() == ("", "")

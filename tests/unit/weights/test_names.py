@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from msprobe_ms.comparison.pairing.rules.files import Mappings
-from msprobe_ms.weights.names import canonical_name, no_parameters, pair_names
+from msprobe_ms.weights.names import canonical_name, is_buffer, no_parameters, pair_names
 
 LAYERS = st.lists(
     st.sampled_from(["encoder", "layers", "0", "1", "fc", "attention", "norm", "module", "_orig_mod", "linear"]),
@@ -120,6 +120,22 @@ def test_what_is_no_parameter() -> None:
         "bn.num_batches_tracked": "counters",
         "epoch": "counters",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "expected"),
+    [
+        ("backbone.mask", "float32", True),
+        ("h.0.attn.bias", "bool", True),
+        ("embeddings.position_ids", "int64", True),
+        ("rotary.inv_freq", "float32", True),
+        ("mask_token", "float32", False),
+        ("fc.weight", "int8", False),
+        ("fc.bias", "float16", False),
+    ],
+)
+def test_a_buffer_is_known_by_its_dtype_or_its_name(name: str, dtype: str, expected: bool) -> None:
+    assert is_buffer(name, dtype) == expected
 
 
 @pytest.mark.parametrize("word", ["linear", "stat", "prev", "mu", "eta", "velocity"])

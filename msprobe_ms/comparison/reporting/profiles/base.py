@@ -17,6 +17,7 @@ import numpy.typing as npt
 from msprobe_ms.arrays.custom_metrics import Algorithm, message_of, metric_of
 from msprobe_ms.comparison.model import Comparison, Metrics, Pair, Row
 from msprobe_ms.comparison.reporting.csv_table import Cell
+from msprobe_ms.comparison.reporting.legend import LegendLine
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS, is_non_finite
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Mode, RowColour, Side
 from msprobe_ms.dump.columns import NULL, ItemTable, Sort
@@ -104,6 +105,10 @@ class Profile(ABC):
     more_metrics: bool = False
     #: The user's own metrics: columns of real data, after all others.
     algorithms: tuple[Algorithm, ...] = ()
+
+    def legend(self, titles: Sequence[str]) -> Iterator[LegendLine]:
+        """Yield what colours, results and columns mean, for a sheet of their own; tables like msprobe's have none."""
+        yield from ()
 
     @abstractmethod
     def columns(self, mode: Mode, *, stack: bool) -> list[Column]:

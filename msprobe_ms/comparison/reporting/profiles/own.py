@@ -7,7 +7,7 @@ column of msprobe means bear its title, so that scripts find them; Result comes 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import ClassVar
@@ -28,6 +28,7 @@ from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Ro
 from msprobe_ms.comparison.pairing.coverage import is_running_statistic
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell
+from msprobe_ms.comparison.reporting.legend import LegendLine, own_legend
 from msprobe_ms.comparison.reporting.profiles.base import (
     BENCH_TITLES,
     NPU_TITLES,
@@ -197,6 +198,9 @@ class Own(Profile):
         files = _FILES if mode == Mode.TENSOR else ()
         own = algorithm_columns(self.algorithms, mode)
         return [*_VERDICT, *_BASIC, *middle, *own, *_STATISTICS, *_GRADIENTS, *stacks, *files]
+
+    def legend(self, titles: Sequence[str]) -> Iterator[LegendLine]:
+        yield from own_legend(titles)
 
     def judge(self, comparison: Comparison) -> None:
         judge(comparison)

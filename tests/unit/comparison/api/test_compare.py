@@ -25,6 +25,7 @@ from report_page import Page
 from repository import DATA, ROOT
 
 import msprobe_ms
+from msprobe_ms.comparison.api.result import ComparisonResult
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, DumpFormatError, MappingError, UsageError
 
@@ -42,7 +43,7 @@ def test_two_dumps(both: tuple[Path, Path]) -> None:
     assert comparison.verdict == "divergent"
     assert comparison.origins[0].target == "Functional.layer_norm.2.forward.input.2"
     assert comparison.summary["matched"] == 710
-    assert repr(comparison) == f"<divergent: 710 values compared, {len(comparison.origins)} origins>"
+    assert repr(comparison) == f"<divergent: 710 values compared, {len(comparison.origins)} origin>"
     assert str(comparison).splitlines()[0] == "DIVERGENT: the error begins in forward, at"
     # Dumps already read, and what has a path, are as good.
     again = msprobe_ms.compare(read_dump(both[0]), both[1])
@@ -121,7 +122,7 @@ def test_bare_flags_and_thresholds(tmp_path: Path) -> None:
 def test_what_cannot_be_compared_is_named(both: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(DumpFormatError, match="nowhere: no such file or folder; accepted are a dump"):
         msprobe_ms.compare("nowhere", both[1])
-    with pytest.raises(UsageError, match="compare: int is not accepted; accepted are a path, a Dump, or what"):
+    with pytest.raises(UsageError, match="compare: int is not accepted; accepted are a path, or what record or load"):
         msprobe_ms.compare(3, both[1])
     with pytest.raises(UsageError, match=r"profile 'latst' \(did you mean .latest.\?\); accepted are "):
         msprobe_ms.compare(*both, profile="latst")
@@ -298,6 +299,18 @@ def test_the_assertion_reads_like_assert_close(tmp_path: Path) -> None:
     assert len(deviation) == 10
 
 
+def test_one_pair_and_many_are_asked_alike(both: tuple[Path, Path], tmp_path: Path) -> None:
+    good, bad = write_run(tmp_path / "good", ranks=2), write_run(tmp_path / "bad", ranks=2, faulty=1)
+    with ThreadPoolExecutor(2) as threads:
+        one, many = msprobe_ms.compare(*both), msprobe_ms.compare(bad, good, executor=threads)
+    for result in (one, many):
+        assert isinstance(result, ComparisonResult)
+        assert result.verdict == "divergent" and result.origins
+        assert {each.verdict for each in result.pairs.values()} == {"divergent"}
+    assert list(one.pairs.values()) == [one]
+    assert dict(many.pairs) == dict(many.items()) and len(many.pairs) == len(many.found)
+
+
 def test_the_assertion_over_many_ranks(tmp_path: Path) -> None:
     good, bad = write_run(tmp_path / "good", ranks=3), write_run(tmp_path / "bad", ranks=3, faulty=2)
     with ThreadPoolExecutor(2) as threads, pytest.raises(AssertionError) as caught:
@@ -309,8 +322,9 @@ def test_the_assertion_over_many_ranks(tmp_path: Path) -> None:
 
 def test_too_little_in_common_is_not_consistent() -> None:
     sides = MAPPING / "encoder_mindspore_L0", MAPPING / "encoder_pytorch_L0"
-    with pytest.raises(AssertionError, match=r"too little of them could be compared!(.|\n)*map them first"):
+    with pytest.raises(AssertionError, match=r"too little of them could be compared!(.|\n)*map them first") as caught:
         msprobe_ms.assert_consistent(*sides)
+    assert "\\n" not in str(caught.value) and len(str(caught.value).splitlines()) > 4
     msprobe_ms.assert_consistent(*sides, allow_incomplete=True)
 
 

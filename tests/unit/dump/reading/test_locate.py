@@ -148,6 +148,12 @@ def test_a_journal_that_the_dump_was_not_made_from(tmp_path: Path, content: byte
     assert "run msprobe recover" in read_dump(tmp_path / "rank0").damage
 
 
+def test_an_empty_step_is_named(tmp_path: Path) -> None:
+    (tmp_path / "step0" / "rank0").mkdir(parents=True)
+    with pytest.raises(DumpFormatError, match=r"no dump in it: step0/rank0 holds no dump\.json; accepted are"):
+        find_places(tmp_path)
+
+
 def test_a_dump_that_is_being_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What was exported is read; of what is not the lock tells that it will come."""
     folder = tmp_path / "rank0"

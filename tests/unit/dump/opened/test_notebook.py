@@ -1,11 +1,11 @@
-"""A recording in a notebook: each call with what it gave out; nothing in a name is markup."""
+"""A recorded step in a notebook: each call with what it gave out; nothing in a name is markup."""
 
 from __future__ import annotations
 
 import numpy as np
 from compare_parts import dump, null, tensor, value
 
-from msprobe_ms.recording.entry_points.notebook import recording_html
+from msprobe_ms.dump.opened.notebook import recording_html
 
 
 def test_results_stand_with_their_figures() -> None:

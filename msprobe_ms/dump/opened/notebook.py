@@ -1,4 +1,4 @@
-"""Show a recording in a notebook: its calls with what they gave out, as a table in which every text is escaped."""
+"""Show a recorded step in a notebook: its calls with what they gave out, as a table in which every text is escaped."""
 
 from __future__ import annotations
 

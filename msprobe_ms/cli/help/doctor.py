@@ -1,0 +1,51 @@
+"""Console command ``doctor``: what works on this machine, and what to do about what does not."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msprobe_ms.cli.common import DONE, FAILED, add_command, print_lines
+
+if TYPE_CHECKING:
+    from msprobe_ms.doctor.examine import Finding
+
+_EPILOG = """\
+Looks at the versions of packages, at MindSpore and PyTorch (each is imported, in a process of its own) with the
+execution modes and levels that they record, at a mindstudio-probe beside this, at the disk and its permissions.
+Exits with 2 where something has to be put right."""
+
+
+def add_doctor(commands: Any) -> None:
+    parser = add_command(commands, "doctor", _run, "say what works here, and what to do about what does not", _EPILOG)
+    usual = "where dumps are to be written (default ./dump_path)"
+    parser.add_argument("--dump_path", type=Path, default=Path("dump_path"), metavar="DIR", help=usual)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from msprobe_ms.doctor.examine import State
+
+    wrong = 0
+    for finding in _findings(options.dump_path):
+        lines = [f"{finding.state.value}  {finding.text}"]
+        if finding.advice:
+            lines += [f"      {line}" for line in finding.advice.split("\n")]
+        print_lines(lines)  # each as soon as it is known
+        wrong += finding.state is State.WRONG
+    done = {0: "nothing has to be put right", 1: "1 thing has to be put right, see !! above"}
+    print_lines([done.get(wrong, f"{wrong} things have to be put right, see !! above")])
+    return FAILED if wrong else DONE
+
+
+def _findings(dump_path: Path) -> Iterator[Finding]:
+    from msprobe_ms.compat.neighbour import describe_conflict
+    from msprobe_ms.doctor.examine import Finding, State, examine
+
+    yield from examine(dump_path)
+    if conflict := describe_conflict():
+        told, _, advice = conflict.partition("\n")
+        yield Finding(State.WRONG, told, advice)
+    else:
+        yield Finding(State.GOOD, "no mindstudio-probe beside it: `msprobe` is this one")

@@ -1,0 +1,1 @@
+"""What of msprobe_ms works in this place, and what to do about what does not: packages, frameworks, disk."""

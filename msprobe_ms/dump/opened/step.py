@@ -1,0 +1,108 @@
+"""``load``: one recorded step, opened; name of an entry → the call."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from msprobe_ms.dump.model import Dump, Entry
+from msprobe_ms.dump.names import counted_entries
+from msprobe_ms.dump.opened.calls import RecordedCall
+from msprobe_ms.dump.opened.notebook import recording_html
+from msprobe_ms.dump.reading.locate import Place, find_places
+from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.page.template import escaped
+from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.text import listed
+
+#: Entries a step's text names; the rest is counted.
+_MOST_SHOWN = 8
+#: Entries that are proposed in place of one that is not there.
+_MOST_PROPOSED = 3
+
+
+class RecordedStep(Mapping[str, RecordedCall]):
+    """One recorded step of one process: name of an entry → the call."""
+
+    def __init__(self, folder: Path | None, dump: Dump | None) -> None:
+        self._folder, self._dump = folder, dump
+
+    @property
+    def path(self) -> Path:
+        """The folder of dump.json, stack.json, construct.json and the tensors. Raises UsageError: there is none yet."""
+        if self._folder is None:
+            raise UsageError("record: nothing is recorded before the block begins: with record(model) as dump: …")
+        return self._folder
+
+    def _read(self) -> Dump | None:
+        """The dump; None where nothing was recorded."""
+        return self._dump
+
+    def _entries(self) -> dict[str, Entry]:
+        dump = self._read()
+        return {} if dump is None else dump.entries
+
+    def __getitem__(self, name: str) -> RecordedCall:
+        dump = self._read()
+        if dump is None or name not in dump.entries:
+            close = _close_to(name, self._entries())
+            hint = f"; did you mean {' or '.join(close)}?" if close else ""
+            raise KeyError(f"{name!r} was not recorded{hint}")
+        return RecordedCall(dump.entries[name], dump.tensors)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries())
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    def _repr_html_(self) -> str:
+        dump = self._read()
+        return f"<pre>{escaped(repr(self))}</pre>" if dump is None else recording_html(dump)
+
+    def __repr__(self) -> str:
+        names = list(self)
+        lines = [f"{counted_entries(len(names))} in {self.path}", *(f"  {name}" for name in names[:_MOST_SHOWN])]
+        if len(names) > _MOST_SHOWN:
+            lines.append(f"  … and {len(names) - _MOST_SHOWN} more")
+        return "\n".join(lines)
+
+
+def load(path: str | os.PathLike[str], *, step: int | None = None, rank: int | None = None) -> RecordedStep:
+    """Open a dump and look at its calls::
+
+        dump = load("./dump/step0")
+        dump["Cell.fc1.Dense.forward.0"]["output.0"].numpy()
+
+    ``path`` is a dump.json, a rank or step folder, or a dump root, of this tool or of msprobe. Where it holds the dumps
+    of several steps or ranks, ``step`` and ``rank`` choose one. No framework is needed; a tensor is read from its file
+    when it is asked for. Raises UsageError where not one dump is chosen, DumpFormatError where it cannot be read.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f"load: {type(path).__name__} is not accepted; give the path of a dump")
+    places = find_places(Path(path))
+    chosen = [file for place, file in places.items() if _is_chosen(place, step, rank)]
+    if len(chosen) != 1:
+        asked = " and ".join(f"{name} {n}" for name, n in (("step", step), ("rank", rank)) if n is not None)
+        held = f"{len(places)} dump{'s' * (len(places) > 1)}: {listed(places, most=8)}"
+        found = f"{len(chosen)} of them of {asked}" if asked else "which one?"
+        raise UsageError(f"load: {path}: it holds {held}; {found}; choose with step= and rank=, or name one folder")
+    dump = read_dump(chosen[0])
+    return RecordedStep(dump.path.parent, dump)
+
+
+def _is_chosen(place: Place, step: int | None, rank: int | None) -> bool:
+    return (step is None or place.step == step) and (rank is None or place.rank_number == rank)
+
+
+def _close_to(name: object, entries: Collection[str]) -> list[str]:
+    """The first entries that a name may mean: part of theirs, near one of their parts, or near the whole."""
+    if not isinstance(name, str):
+        return []
+    found = [entry for entry in entries if name and name.lower() in entry.lower()]
+    if not found:
+        near = difflib.get_close_matches(name, {part for entry in entries for part in entry.split(".")}, 1)
+        found = [entry for entry in entries if near and near[0] in entry.split(".")]
+    return found[:_MOST_PROPOSED] or difflib.get_close_matches(name, entries, _MOST_PROPOSED)
