@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msprobe_ms.cli.accuracy.receiving import add_encryption
 from msprobe_ms.cli.common import add_command, seconds
-from msprobe_ms.cli.receiving import add_encryption
 from msprobe_ms.support.errors import UsageError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msprobe_ms.cli.accuracy.receiving import add_receiving, check_status, receive
 from msprobe_ms.cli.common import add_command, print_verdict, seconds
-from msprobe_ms.cli.receiving import add_receiving, check_status, receive
 from msprobe_ms.support.errors import UsageError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.acc_check import add_dump, dump_file_of, options_for, section_of, selection_of
+from msprobe_ms.cli.accuracy.acc_check import add_dump, dump_file_of, options_for, section_of, selection_of
 from msprobe_ms.cli.common import DIVERGENT, DONE, add_command, print_lines, print_verdict
 from msprobe_ms.support.errors import UsageError
 

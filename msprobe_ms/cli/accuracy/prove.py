@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msprobe_ms.cli.acc_check import add_reference_python
+from msprobe_ms.cli.accuracy.acc_check import add_reference_python
 from msprobe_ms.cli.common import DIVERGENT, DONE, FAILED, add_command, add_output, print_lines, print_verdict
 from msprobe_ms.cli.compare import add_pairing
 from msprobe_ms.support.errors import UsageError
