@@ -34,7 +34,7 @@ static const double LARGEST_FLOAT = 1e30, LARGEST_DOUBLE = 1e300;
 
 /* What `one_pass.tables` makes. */
 typedef struct {
-    double row_signs[BLOCK / ROW][VECTORS], rest_signs[LENGTH][LENGTH];
+    double row_length, row_signs[BLOCK / ROW][VECTORS], rest_signs[LENGTH][LENGTH];
     float vectors[SETS][VECTORS][ROW], rest_vectors[ROW][LENGTH];
     uint8_t row_numbers[BLOCK / ROW][VECTORS];
 } Tables;
@@ -90,6 +90,16 @@ static void finish_block(Block *block, double *sketch)
         block->sketch[number] = 0;
     }
     block->number++;
+}
+
+/* The sketch of groups of rows and of what is left. Where one instruction multiplied and added, it would round once: on
+ * some processors only. */
+static void join_parts(const double *grouped, double length, const double *rest, double *sketch)
+{
+    for (int number = 0; number < LENGTH; number++) {
+        const volatile double scaled = grouped[number] * length;
+        sketch[number] = scaled + rest[number];
+    }
 }
 
 /* Copies the next elements to `room`, and goes on behind them. */

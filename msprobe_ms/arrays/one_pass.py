@@ -145,7 +145,8 @@ def tables() -> bytes:
     assert rows.shape == (BLOCK // ROW, _VECTORS, LENGTH) and vectors.shape == (SETS, _VECTORS, ROW)
     return b"".join(
         (
-            rows.sum(axis=2).tobytes(),
+            np.abs(rows).max().tobytes(),
+            np.sign(rows.sum(axis=2)).tobytes(),
             (rest * length).tobytes(),
             np.ascontiguousarray(vectors).tobytes(),
             np.sign(sketch_map.rest_vectors(4)).tobytes(),

@@ -103,6 +103,7 @@ TARGET static void NAME(pass)(Elements *elements, const Tables *tables, Figures 
     const size_t count = elements->count, grouped = count - count % GROUP;
     const int few = tables != NULL && elements->first == 0 && count <= LENGTH;
     Block block = {elements->first / BLOCK, {0}};
+    double grouped_sketch[LENGTH] = {0}, rest_sketch[LENGTH] = {0};
     REAL room[ROW];
     for (size_t done = 0; done < count; done += ROW) {
         const size_t size = count - done < ROW ? count - done : ROW;
@@ -113,7 +114,7 @@ TARGET static void NAME(pass)(Elements *elements, const Tables *tables, Figures 
             NAME(project)(row, tables->vectors[place % SETS][0], &lanes, products);
             add_products(&block, tables, place, products);
             if (place == BLOCK / ROW - 1 || done + ROW == grouped)
-                finish_block(&block, figures->sketch);
+                finish_block(&block, grouped_sketch);
             continue;
         }
         NAME(look_at)(row, size, &lanes);
@@ -122,9 +123,11 @@ TARGET static void NAME(pass)(Elements *elements, const Tables *tables, Figures 
                 figures->sketch[i] = (double)row[i];
         } else if (tables != NULL) {
             NAME(project_rest)(row, size, tables->rest_vectors[0], products);
-            add_rest(figures->sketch, tables, (done - grouped) / ROW, products);
+            add_rest(rest_sketch, tables, (done - grouped) / ROW, products);
         }
     }
+    if (tables != NULL && !few)
+        join_parts(grouped_sketch, tables->row_length, rest_sketch, figures->sketch);
     figures->maximum = -INFINITY;
     figures->minimum = INFINITY;
     figures->total = figures->squares = 0;
