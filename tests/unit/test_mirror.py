@@ -38,7 +38,7 @@ comparison/reporting/profiles: base latest maca v110 wording
 compat: maca msit msit_selection neighbour torch_provider
 compat/modules: maca_tools msit_llm
 compat/msprobe/mindspore/common: utils
-config: model reload values vocabulary
+config: fields model reload values vocabulary
 .: convert maca mindspore msit pytorch tensor_file_report
 doctor: examine probe
 dump: columns model

@@ -11,7 +11,7 @@ import pytest
 from mindspore import Tensor, nn
 from recording import read_step, write_config
 
-from msprobe_ms.config.model import Level
+from msprobe_ms.config.fields import Level
 from msprobe_ms.config.vocabulary import DUMP_TASKS
 from msprobe_ms.frameworks.compiled_call import ExecutionMode
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
