@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 
 from msprobe_ms import __version__
 from msprobe_ms.cli.acc_check import add_acc_check
+from msprobe_ms.cli.accuracy.precision_compare import add_api_precision_compare
+from msprobe_ms.cli.accuracy.prove import add_prove
 from msprobe_ms.cli.bisect import add_bisect
 from msprobe_ms.cli.common import FAILED
 from msprobe_ms.cli.compare import add_compare, add_merge_result
@@ -24,8 +26,6 @@ from msprobe_ms.cli.help.refused import add_refused
 from msprobe_ms.cli.llm import add_llm
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.parse import add_parse
-from msprobe_ms.cli.precision_compare import add_api_precision_compare
-from msprobe_ms.cli.prove import add_prove
 from msprobe_ms.cli.receiving import add_certificates
 from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.single_api import add_op_generate, add_run_overflow_check

@@ -6,6 +6,7 @@ names of attributes that hold another object than before the tool was imported, 
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import operator
@@ -175,6 +176,7 @@ def calls_of_the_tool(run: Callable[[], Any]) -> list[str]:
         if event == "call" and f"{os.sep}msprobe_ms{os.sep}" in frame.f_code.co_filename:
             calls.add(f"called: {frame.f_code.co_name}")
 
+    gc.collect()  # what is thrown away afterwards is no hook
     sys.setprofile(profile)
     try:
         run()

@@ -20,8 +20,9 @@ accuracy/proof: call prove source statistical
 accuracy/receiving: host judge settings
 arrays: dtypes npy torch_file torch_pickle
 bisect: decide
-cli: acc_check bisect compare compare_files compare_kernels dump_files environment gradients llm prove run single_api
-    view weights
+cli: acc_check bisect compare compare_files compare_kernels dump_files environment gradients llm run single_api view
+    weights
+cli/accuracy: prove
 comparison/api: compared notebook result
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend

@@ -1,0 +1,1 @@
+"""Commands that judge single calls: two devices beside each other, one call that is proved right or wrong."""
