@@ -20,7 +20,7 @@ ONE_PASS = Extension(
     "msprobe_ms.arrays._one_pass",
     [f"{ARRAYS}/one_pass.c"],
     depends=[f"{ARRAYS}/one_pass_target.h", f"{ARRAYS}/one_pass_rows.h"],
-    extra_compile_args=["-O3"],
+    extra_compile_args=["-O3", "-g0"],  # what a debugger reads names the folder of the build: no two would be equal
     py_limited_api=LIMITED,
     optional=True,  # without a compiler, numpy computes what it would
 )

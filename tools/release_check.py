@@ -43,13 +43,16 @@ def run(*command: str | Path, **environment: str) -> str:
 
 
 def build() -> Path:
-    """Build into ``dist/``; the wheel of the sdist and one of the tree have to be equal."""
+    """Build into ``dist/``; two wheels of the sdist have to be equal."""
     shutil.rmtree(DIST, ignore_errors=True)
     moment = run("git", "log", "-1", "--format=%ct").strip()
     run(sys.executable, "-m", "build", "--outdir", DIST, ROOT, SOURCE_DATE_EPOCH=moment)
     (wheel,) = DIST.glob("*.whl")
+    (sdist,) = DIST.glob("*.tar.gz")
     with tempfile.TemporaryDirectory() as again:
-        run(sys.executable, "-m", "build", "--wheel", "--outdir", again, ROOT, SOURCE_DATE_EPOCH=moment)
+        run("tar", "-xzf", sdist, "-C", again)  # not the tree: what earlier builds left there would be in it
+        source = Path(again) / sdist.name.removesuffix(".tar.gz")
+        run(sys.executable, "-m", "build", "--wheel", "--outdir", again, source, SOURCE_DATE_EPOCH=moment)
         digests = {sha256(file.read_bytes()).hexdigest() for file in (wheel, Path(again) / wheel.name)}
     if len(digests) > 1:
         sys.exit(f"{wheel.name}: two builds of one commit differ")
