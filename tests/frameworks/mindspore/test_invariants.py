@@ -468,7 +468,7 @@ def test_calls_before_construction() -> None:
 
     for name in ("start", "stop", "step", "set_init_step"):
         with pytest.raises(UsageError) as caught:
-            getattr(Untouched, name)
+            getattr(Untouched, name)()
         assert str(caught.value) == f"PrecisionDebugger.{name}: construct a PrecisionDebugger before calling {name}"
 
 
