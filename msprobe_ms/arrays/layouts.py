@@ -44,10 +44,13 @@ BLOCKED = tuple(_BLOCKED)
 LAYOUTS = (*PLAIN, *BLOCKED)
 
 
-def convert_layout(array: np.ndarray, source: str, target: str, shape: Shape | None = None) -> np.ndarray:
+def convert_layout(
+    array: np.ndarray, source: str, target: str, shape: Shape | None = None, width: int | None = None
+) -> np.ndarray:
     """Return ``array``, stored as ``source``, in the layout ``target``.
 
-    ``shape`` is the tensor's own, in the order of the target's axes; without it what is padded stays so.
+    ``shape`` is the tensor's own, in the order of the target's axes; without it what is padded stays so. ``width`` is
+    that of the blocks to cut, as in ``pack``.
 
     :raises DumpFormatError: no such conversion is defined, or the shape and what is stored contradict each other
     """
@@ -57,12 +60,9 @@ def convert_layout(array: np.ndarray, source: str, target: str, shape: Shape | N
     if source in BLOCKED:
         return _unpacked(array, source, target, shape)
     if target in BLOCKED:
-        return pack(array, source, target)
-    if "ND" in (source, target):  # the same axes under another name
-        named = target if source == "ND" else source
-        result = _transposed(array, named, named)
-    else:
-        result = _transposed(array, source, target)
+        return pack(array, source, target, width)
+    # ND is the same axes without their meaning.
+    result = _transposed(array, source, source if target == "ND" else target)
     return result if shape is None else _fitting(result, shape, target)
 
 
@@ -97,7 +97,7 @@ def _unpacked(array: np.ndarray, source: str, target: str, shape: Shape | None) 
     if shape is None:
         shape = _whole_shape(array.shape, source, target)
     lead = shape[:-2] if source == "FRACTAL_NZ" else ()
-    order = "BMK" if source == "FRACTAL_NZ" else blocked.axes if target == "ND" else target
+    order = "BMK" if source == "FRACTAL_NZ" else target
     lengths = (prod(lead), *shape[-2:]) if source == "FRACTAL_NZ" else shape
     if len(lengths) != len(order) or len(shape) < 2:
         raise DumpFormatError(f"{_text(shape)} is no shape of {target}, into which {source} is to be converted")
@@ -126,7 +126,7 @@ def _whole_shape(stored: Shape, source: str, target: str) -> Shape:
     if len(stored) != len(names):
         raise DumpFormatError(f"{source} of {_text(stored)} does not tell the tensor's own shape; say it")
     sizes = dict(zip(names, stored, strict=True))
-    return tuple(_padded(sizes, axis) for axis in (_BLOCKED[source].axes if target == "ND" else target))
+    return tuple(_padded(sizes, axis) for axis in target)
 
 
 def _sizes(blocked: _Blocked, shape: Shape, width: int) -> dict[str, int]:
@@ -195,10 +195,8 @@ def is_defined(source: str, target: str) -> bool:
         return other in ("ND", "NCHW", "NHWC")
     if source in BLOCKED and target in BLOCKED:
         return False
-    if source == "ND":
-        return target in PLAIN
-    if target == "ND":
-        return True
+    if "ND" in (source, target):  # axes lose their meaning, and none is given to them
+        return source in PLAIN and target == "ND"
     one, other = (_BLOCKED[each].axes if each in BLOCKED else each for each in (source, target))
     return set(one) == set(other)
 
