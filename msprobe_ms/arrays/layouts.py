@@ -97,7 +97,7 @@ def _unpacked(array: np.ndarray, source: str, target: str, shape: Shape | None) 
     if shape is None:
         shape = _whole_shape(array.shape, source, target)
     lead = shape[:-2] if source == "FRACTAL_NZ" else ()
-    order = "BMK" if source == "FRACTAL_NZ" else target
+    order = "BMK" if source == "FRACTAL_NZ" else _named(target, blocked)
     lengths = (prod(lead), *shape[-2:]) if source == "FRACTAL_NZ" else shape
     if len(lengths) != len(order) or len(shape) < 2:
         raise DumpFormatError(f"{_text(shape)} is no shape of {target}, into which {source} is to be converted")
@@ -126,7 +126,12 @@ def _whole_shape(stored: Shape, source: str, target: str) -> Shape:
     if len(stored) != len(names):
         raise DumpFormatError(f"{source} of {_text(stored)} does not tell the tensor's own shape; say it")
     sizes = dict(zip(names, stored, strict=True))
-    return tuple(_padded(sizes, axis) for axis in target)
+    return tuple(_padded(sizes, axis) for axis in _named(target, _BLOCKED[source]))
+
+
+def _named(target: str, blocked: _Blocked) -> str:
+    """The axes of a plain layout; ND has those that what becomes it has."""
+    return blocked.axes if target == "ND" else target
 
 
 def _sizes(blocked: _Blocked, shape: Shape, width: int) -> dict[str, int]:
@@ -196,7 +201,7 @@ def is_defined(source: str, target: str) -> bool:
     if source in BLOCKED and target in BLOCKED:
         return False
     if "ND" in (source, target):  # axes lose their meaning, and none is given to them
-        return source in PLAIN and target == "ND"
+        return target == "ND" and source in (*PLAIN, "NDC1HWC0")
     one, other = (_BLOCKED[each].axes if each in BLOCKED else each for each in (source, target))
     return set(one) == set(other)
 
