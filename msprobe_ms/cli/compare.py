@@ -100,6 +100,9 @@ def _add_report(report: Any) -> None:
     add_output(report, "where reports go (default ./output)")
     report.add_argument("-s", "--stack_mode", action="store_true", help="add the column of call sites")
     report.add_argument("-c", "--compare_only", action="store_true", help="no advisor file")
+    report.add_argument(
+        "--advice", choices=("mindstudio",), help="the advisor file in the form of MindStudio's analyzer"
+    )
     form = report.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="write the table as csv")
     form.add_argument("--xlsx", action="store_true", help="write the table as xlsx (the default)")
@@ -226,7 +229,8 @@ def _compare(options: argparse.Namespace) -> int:
         algorithms=options.custom_algorithms,
         csv=_as_csv(options),
         stack=options.stack_mode,
-        advice=profile != "latest" and not options.compare_only,
+        advice=(profile != "latest" or options.advice is not None) and not options.compare_only,
+        advice_form=options.advice,
         html=not options.no_html,
         html_rows=options.html_rows,
         html_stacks=not options.html_no_stacks,

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, print_lines
+from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.log import logger
+
+if TYPE_CHECKING:
+    from msprobe_ms.convert import Converted
+
+#: Kinds of files that the tool whose command this is writes, and txt.
+_TYPES = ("npy", "msnpy", "bin", "txt", "pt")
 
 _CONVERT_EPILOG = """\
 examples:
@@ -18,7 +27,11 @@ examples:
 txt  one line a row of the last axis; the first line tells shape and dtype, numpy.loadtxt(file).reshape(shape) reads it
 csv  the same rows, nothing else: of (2, 3, 4) six rows of four
 Of .bin files the dump.json beside them, or their own name, tells dtype and shape; else --dtype and --shape have to.
-bfloat16 and float8 become float32. Links inside a folder that lead out of it are not followed."""
+bfloat16 and float8 become float32. Links inside a folder that lead out of it are not followed.
+
+  msprobe convert -d Conv2D.conv1.3.2.1700000000000000 -out npy -f NCHW
+
+Dump files of Ascend's devices (-d) hold several tensors, each becomes a file; -o then is the index of an output."""
 
 _INDEX_EPILOG = """\
 A step is an iteration as the framework counts it: of a script with one compiled graph, one step of training each.
@@ -30,12 +43,30 @@ examples:
 def add_convert(commands: Any) -> None:
     told = "write tensor files of a dump as npy, txt or csv"
     parser = add_command(commands, "convert", _convert, told, _CONVERT_EPILOG)
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help=".npy, .bin or .pt, or a folder of them")
-    parser.add_argument("--to", required=True, choices=("npy", "txt", "csv"), help="what they become")
-    add_output(parser, "where to (default: beside each file)")
+    parser.add_argument("files", type=Path, nargs="*", metavar="FILE", help=".npy, .bin or .pt, or a folder of them")
+    parser.add_argument("--to", choices=("npy", "txt", "csv"), help="what they become")
+    add_output(parser, "where to (default: beside each file); with -d the index of the output to convert")
     parser.add_argument("--dtype", metavar="NAME", help="what .bin files hold: float32, bfloat16, int64, …")
-    parser.add_argument("--shape", type=_shape, metavar="N,N,…", help="their shape; () for a single number")
+    parser.add_argument("-s", "--shape", type=_shape, metavar="N,N,…", help="their shape; () for a single number")
     parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
+    _add_device_dump(parser)
+    parser.set_defaults(usage_error=parser.error)
+
+
+def _add_device_dump(parser: argparse.ArgumentParser) -> None:
+    device = parser.add_argument_group("dump files of Ascend's devices, as msaccucmp.py takes them")
+    device.add_argument(
+        "-d", "--dump_file", metavar="FILE,…", help="files after commas, or a folder, not those below it"
+    )
+    device.add_argument("-out", "--output", "--out", type=Path, metavar="DIR", help="where to (default: here)")
+    device.add_argument("-f", "--format", metavar="LAYOUT", help="what their tensors become: NCHW, NHWC, ND, …")
+    device.add_argument(
+        "--output_tensor", type=Path, dest="output_path", metavar="INDEX", help="the same as -o with -d"
+    )
+    device.add_argument("-i", "--input_tensor", metavar="INDEX", help="the input to convert; not with -o")
+    device.add_argument("-v", "--version", choices=("1", "2"), default="2", help="1 is read as 2, the only form")
+    device.add_argument("-t", "--type", choices=_TYPES, default="npy", help="what they become (default npy)")
+    device.add_argument("-c", "--custom_script_path", help=argparse.SUPPRESS)
 
 
 def _shape(text: str) -> tuple[int, ...]:
@@ -49,9 +80,49 @@ def _convert(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` needs none of it.
     from msprobe_ms.convert import Source, convert
 
-    done = failed = 0
+    if options.dump_file is not None:
+        return _convert_device_dumps(options)
+    missing = [name for name, given in (("FILE", options.files), ("--to", options.to)) if not given]
+    if missing:
+        options.usage_error(f"the following arguments are required: {', '.join(missing)}")
     source = Source(options.dtype, options.shape)
-    for result in convert(options.files, options.to, options.output_path, source, overwrite=options.overwrite):
+    folder = options.output_path or options.output
+    results = convert(options.files, options.to, folder, source, overwrite=options.overwrite)
+    return _print_converted(results, "no .npy, .bin or .pt in it")
+
+
+def _convert_device_dumps(options: argparse.Namespace) -> int:
+    from msprobe_ms.convert_device_dump import Wanted, convert_device_dumps
+
+    output, given = options.output_path, options.input_tensor
+    if options.files or options.to or options.dtype:
+        raise UsageError("convert: -d stands alone, without FILE, --to and --dtype; -t and -f say what is written")
+    if output is not None and given is not None:
+        raise UsageError("convert: -o and -i exclude each other")
+    if options.type == "pt":
+        raise UsageError("convert: -t pt is not written; torch.from_numpy(numpy.load(file)) reads what -t npy writes")
+    if options.custom_script_path:
+        raise UsageError("convert: -c runs code from a folder, which is refused; convert what -t npy writes")
+    if options.shape is not None and not options.format:
+        logger.warning("-s is the shape of what -f writes; without -f it says nothing")
+    if options.version == "1":
+        logger.warning("-v 1 is read as 2")
+    layout = options.format and options.format.upper()
+    chosen = _index_of("-o", output), _index_of("-i", given)
+    wanted = Wanted(layout, options.shape, *chosen, options.type, options.overwrite)
+    paths = [Path(name) for name in options.dump_file.split(",") if name]
+    return _print_converted(convert_device_dumps(paths, options.output or Path(), wanted), "no dump file in it")
+
+
+def _index_of(flag: str, text: object) -> int | None:
+    if text is not None and not (str(text).isdecimal() and len(str(text)) < 10):
+        raise UsageError(f"convert: {flag} {text} is no index; with -d, -out is the folder and {flag} a number from 0")
+    return None if text is None else int(str(text))
+
+
+def _print_converted(results: Iterable[Converted], none: str) -> int:
+    done = failed = 0
+    for result in results:
         if result.problem:
             failed += 1
             print_lines([f"msprobe: {result.problem}"], sys.stderr)
@@ -59,8 +130,7 @@ def _convert(options: argparse.Namespace) -> int:
             done += 1
             print_lines([f"{result.written}: {result.told}"])
     if failed or not done:
-        print(f"msprobe: {done} converted, {failed} not" if failed else "msprobe: no .npy, .bin or .pt in it",
-              file=sys.stderr)  # fmt: skip
+        print(f"msprobe: {done} converted, {failed} not" if failed else f"msprobe: {none}", file=sys.stderr)
     return FAILED if failed or not done else DONE
 
 

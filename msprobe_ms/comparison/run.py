@@ -57,7 +57,8 @@ class Options:
     ``align`` finds out which module is which, for those that the mappings say nothing of.
     ``profile`` names the columns and rules: ``v110``, ``latest`` or ``own``; ``thresholds`` are changes to its figures
     and to the tolerances; ``algorithms`` are the user's own metrics of real data. ``html`` writes the page to look at,
-    ``html_rows`` with the figures of all rows, however many, ``html_stacks`` with call sites and paths.
+    ``html_rows`` with the figures of all rows, however many, ``html_stacks`` with call sites and paths. ``advice_form``
+    is not the profile's: that of MindStudio's analyzer.
     """
 
     mappings: Mappings = field(default_factory=Mappings)
@@ -69,6 +70,7 @@ class Options:
     csv: bool = False
     stack: bool = False
     advice: bool = False
+    advice_form: Literal["mindstudio"] | None = None
     html: bool = False
     html_rows: Literal["all"] | None = None
     html_stacks: bool = True
@@ -192,7 +194,8 @@ def compare_one(
     files = [*aligned, *tables, *write_pairing(comparison.pairs, output, timestamp, suffix)]
     # Where nothing was compared there is nothing to advise; 1.1.0 would say that all is well.
     if options.advice and any(row.matched for row in comparison.rows):
-        files.append(write_advice(comparison, output, timestamp, suffix, profile=options.profile))
+        form = options.advice_form
+        files.append(write_advice(comparison, output, timestamp, suffix, profile=options.profile, form=form))
     if options.html:
         from msprobe_ms.comparison.page.report import write_report  # here, as few comparisons of Python's write it
 

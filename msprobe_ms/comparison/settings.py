@@ -24,6 +24,7 @@ class Settings:
     ``thresholds``  a yaml file of values to measure and judge by, where not the usual
     ``algorithms``  the user's own metrics, each ``FILE.py:FUNCTION``
     ``csv``, ``stack``, ``advice``  tables as csv, with call sites, and an advisor file
+    ``advice_form``  "mindstudio": in the form of its analyzer, not in the profile's
     ``html``, ``html_rows``  the page to look at; "all": with the figures of all rows, however many
     ``html_stacks``  with call sites and paths
     """
@@ -40,6 +41,7 @@ class Settings:
     csv: bool = False
     stack: bool = False
     advice: bool = False
+    advice_form: Literal["mindstudio"] | None = None
     html: bool = False
     html_rows: Literal["all"] | None = None
     html_stacks: bool = True
@@ -60,6 +62,7 @@ class Settings:
             csv=self.csv,
             stack=self.stack,
             advice=self.advice,
+            advice_form=self.advice_form,
             html=self.html,
             html_rows=self.html_rows,
             html_stacks=self.html_stacks,

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.attacks import sound
+from tests.device_files import Tensor, device_file, of
 
 Commands = list[list[str]]
 
@@ -278,6 +279,25 @@ def _of_pairs(folder: Path) -> Commands:
     return [["compare", "-tp", f"{folder}/mine.npy", "-gp", f"{folder}/metadata.json", "-o", f"{folder}/out"]]
 
 
+def _device_dump(folder: Path) -> Path:
+    (folder / "dump").mkdir()
+    file = folder / "dump" / "Conv2D.conv1.3.2.1700000000000000"
+    blocks = np.ones((1, 1, 2, 2, 16), np.float16)
+    file.write_bytes(
+        device_file(
+            of("input", blocks, 2, 3, (1, 3, 2, 2)),
+            of("output", np.ones((2, 3), np.float32), 1),
+            Tensor("space", b"bytes"),
+        )
+    )
+    return file
+
+
+def _of_device_dump(folder: Path) -> Commands:
+    command = ["convert", "-d", f"{folder}/dump", "-out", f"{folder}/out", "--overwrite"]
+    return [command, [*command, "-f", "NHWC"], [*command, "-t", "txt"]]
+
+
 _FIRST = "dump_tensor_data/0.input"
 
 READERS: Sequence[Reader] = (
@@ -322,6 +342,7 @@ READERS: Sequence[Reader] = (
     Reader("logits of torch", _logits("pt", sound.pt), _of_logits),
     Reader("collection", _collection, _of_collection),
     Reader("launch file", _launch_file, _of_launch_file),
+    Reader("device dump", _device_dump, _of_device_dump),
     Reader("graph", _kernel_file("graphs/*.ir"), _of_kernels),
     Reader("kernel metadata", _kernel_file(".dump_metadata/*.json"), _of_kernels),
 )

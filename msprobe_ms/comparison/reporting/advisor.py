@@ -1,11 +1,20 @@
-"""Write advice files: that of 1.1.0 (the first suspect row and what its place usually means), and our own."""
+"""Write advice files: that of 1.1.0 (the first suspect row and what its place usually means), that of MindStudio's
+analyzer, and our own."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from msprobe_ms.comparison.model import Comparison
-from msprobe_ms.comparison.reporting.detections import detect
+from msprobe_ms.comparison.reporting.detections import (
+    CONSISTENCY,
+    FP16_OVERFLOW,
+    INCONSISTENT_INPUT,
+    PROBLEM_NODE,
+    SINGLE_POINT,
+    Finding,
+    detect,
+)
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.profiles.base import lines
 from msprobe_ms.comparison.reporting.profiles.v110 import entry_item_name
@@ -33,18 +42,50 @@ _ADVICE = {
     ("backward", "input"): "Check whether the forward computation result is affected.",
     ("backward", "output"): "This is a backward API computation error. Check the computation implementation.",
 }
+_GLOBAL = "global consistency"
+_MINDSTUDIO_GOOD = "All data in the comparison result meets the accuracy requirements."
+#: Detection → its name and advice in the documentation of MindStudio's accuracy analyzer.
+_MINDSTUDIO = {
+    FP16_OVERFLOW: ("FP16 overflow", "Float16 data overflow occurs. Rectify the fault and perform comparison again."),
+    INCONSISTENT_INPUT: (
+        "Input inconsistent",
+        "The input data of NPUDump is inconsistent with that of GroundTruth. "
+        "Use the same data or check the data preprocessing process.",
+    ),
+    PROBLEM_NODE: (
+        _GLOBAL,
+        "The accuracy of some tensors is low, resulting in an unqualified final accuracy. "
+        "This may be caused by quantization. Calibrate the data or contact Huawei for further diagnosis.",
+    ),
+    SINGLE_POINT: (
+        _GLOBAL,
+        "The accuracy of some tensors is low, while the final accuracy is qualified. "
+        "This may be caused by Ascend internal optimization. Ignore or contact Huawei for further diagnosis.",
+    ),
+}
 
 
 def write_advice(
-    comparison: Comparison, folder: Path, timestamp: str, name_suffix: str = "", *, profile: str = "v110"
+    comparison: Comparison,
+    folder: Path,
+    timestamp: str,
+    name_suffix: str = "",
+    *,
+    profile: str = "v110",
+    form: str | None = None,
 ) -> Path:
     """Write ``advisor{suffix}_{timestamp}.txt`` on a comparison judged by this profile; 1.1.0 has its own text.
+
+    ``form`` "mindstudio" is that of MindStudio's analyzer, whatever the profile.
 
     :raises UsageError: the folder cannot be written
     """
     path = folder / f"advisor{name_suffix}_{timestamp}.txt"
     with writing(path) as file:
-        text = advice(comparison) if profile == "v110" else own_advice(comparison)
+        if form == "mindstudio":
+            text = mindstudio_advice(comparison)
+        else:
+            text = advice(comparison) if profile == "v110" else own_advice(comparison)
         file.write(text.encode())
     return path
 
@@ -55,6 +96,27 @@ def own_advice(comparison: Comparison) -> str:
         f"Detection Type: {found.detection}\n{_text(str(found.row or 'NA'), found.suspect, found.advice)}"
         for found in detect(comparison)
     )
+
+
+def mindstudio_advice(comparison: Comparison) -> str:
+    """Return our detections in the three lines and the words of MindStudio's analyzer; operators are rows, from 0.
+
+    What it does not detect keeps our words.
+    """
+    found = list(detect(comparison))
+    # What our last one says of the whole network, its problem nodes and single-point errors say already.
+    told = [each for each in found if each.detection != CONSISTENCY] or found
+    return "\n".join(_mindstudio_text(each) for each in told)
+
+
+def _mindstudio_text(found: Finding) -> str:
+    name, expert = _MINDSTUDIO.get(found.detection, (found.detection, found.advice))
+    if found.detection == CONSISTENCY and found.row is None:
+        name, expert = _GLOBAL, f"{_MINDSTUDIO_GOOD} {found.advice}"
+    elif found.detection == CONSISTENCY:
+        name = _GLOBAL
+    index = "NA" if found.row is None else found.row - 2
+    return f"Detection Type: {name}\nOperator Index: {index}\nExpert Advice: {printable_lines(expert)}\n"
 
 
 def advice(comparison: Comparison) -> str:

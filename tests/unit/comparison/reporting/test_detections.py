@@ -13,7 +13,7 @@ from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison, Pair
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins
-from msprobe_ms.comparison.reporting.advisor import own_advice, write_advice
+from msprobe_ms.comparison.reporting.advisor import mindstudio_advice, own_advice, write_advice
 from msprobe_ms.comparison.reporting.detections import (
     CONSISTENCY,
     FP16_OVERFLOW,
@@ -221,3 +221,19 @@ def test_the_file(tmp_path: Path) -> None:
     for block in text.split("\n\n"):
         titles = [line.partition(": ")[0] for line in block.splitlines()]
         assert titles == ["Detection Type", "Line", "Suspect Nodes", "Expert Advice"]
+
+
+def test_the_file_in_the_form_of_mindstudio(tmp_path: Path) -> None:
+    comparison, target, golden = scale_against_good(tmp_path)
+    measure(comparison.pairs, target, golden, "statistics")
+    comparison.origins = find_origins(Evidence(comparison.pairs))
+    judge(comparison, PROFILES["own"])
+    path = write_advice(comparison, tmp_path, "20260102030405", profile="latest", form="mindstudio")
+    text = path.read_text()
+    assert text == mindstudio_advice(comparison)
+    first = next(detect(comparison))
+    assert first.row is not None
+    assert next(block.splitlines()[1] for block in text.split("\n\n")) == f"Operator Index: {first.row - 2}"
+    for block in text.split("\n\n"):
+        titles = [line.partition(": ")[0] for line in block.splitlines()]
+        assert titles == ["Detection Type", "Operator Index", "Expert Advice"]
