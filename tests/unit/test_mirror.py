@@ -18,7 +18,7 @@ accuracy/execution: check companion in_workers messages recorded roles run runna
 accuracy/online: checker checker_process driver
 accuracy/proof: call prove source statistical
 accuracy/receiving: host judge settings
-arrays: dtypes npy torch_file torch_pickle
+arrays: changes dtypes npy torch_file torch_pickle
 bisect: decide
 cli/accuracy: acc_check prove single_api
 cli: bisect compare compare_files compare_kernels dump_files environment gradients llm run view weights
