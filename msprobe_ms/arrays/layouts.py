@@ -57,10 +57,13 @@ def convert_layout(
     _check(source, target)
     if source == target:
         return array if source in BLOCKED or shape is None else _fitting(array, shape, source)
-    if source in BLOCKED:
-        return _unpacked(array, source, target, shape)
-    if target in BLOCKED:
-        return pack(array, source, target, width)
+    try:
+        if source in BLOCKED:
+            return _unpacked(array, source, target, shape)
+        if target in BLOCKED:
+            return pack(array, source, target, width)
+    except (ValueError, MemoryError) as error:  # lengths that no array has, one of them 0, or whose padding is too much
+        raise DumpFormatError(f"{source} of {_text(array.shape)} cannot become {target}: {error}") from error
     # ND is the same axes without their meaning.
     result = _transposed(array, source, source if target == "ND" else target)
     return result if shape is None else _fitting(result, shape, target)

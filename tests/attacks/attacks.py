@@ -8,13 +8,14 @@ import json
 import os
 import struct
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from tests.attacks import sound
+from tests.device_files import Tensor, device_file
 
 #: An attack's file, or what makes it where that takes long: every process that runs tests reads this module.
 Content = bytes | Callable[[], bytes]
@@ -541,6 +542,42 @@ PAGE: dict[str, Content] = {
     "not text": bytes(range(256)) * 40,
 }  # fmt: skip
 
+
+def _device_output(
+    number: int, shape: Sequence[int], content: bytes, layout: int = 2, original: Sequence[int] = ()
+) -> bytes:
+    return device_file(Tensor("output", content, number, layout, shape, original))
+
+
+def _device_header(message: bytes) -> bytes:
+    return len(message).to_bytes(8, "little") + message
+
+
+DEVICE: dict[str, Content] = {
+    "empty": b"",
+    "a header longer than any file": b"\xff" * 8,
+    "a header of nothing": bytes(8),
+    "a number without end": _device_header(b"\x18" + b"\xff" * 30),
+    "groups in groups": _device_header(b"\x1b" * 5000),
+    "a field longer than the header": _device_header(b"\x1a\xff\xff\xff\xff\x0f"),
+    "a million tensors": lambda: _device_header(b"\x1a\x00" * 500_000),
+    "more than a header": lambda: _device_header(b"\x1a\x00" * 1_000_000),
+    "a million axes": lambda: _device_output(1, [1] * 1_000_000, bytes(4)),
+    "more elements than memory": _device_output(1, (1 << 40, 1 << 40), bytes(8)),
+    "no elements of lengths that no array has": _device_output(1, (0, 1 << 40, 1 << 40), b""),
+    "a length of 64 bits": _device_output(1, ((1 << 64) - 1,), bytes(4)),
+    "blocks of nothing": _device_output(1, (1, 0, 1, 1, 0), b"", 3, (1, 3, 1, 1)),
+    "an original shape that no blocks hold": _device_output(1, (1, 1, 1, 1, 8), bytes(32), 3, (1 << 60, 1 << 60, 1, 1)),
+    "an original shape of zeros": _device_output(1, (1, 1, 16, 8), bytes(512), 29, (0, 0)),
+    "no fractals of a shape that no array has": _device_output(1, (0, 1, 16, 8), b"", 4, (1, 1 << 62, 0, 1 << 62)),
+    "no matrices of a shape that no array has": _device_output(
+        1, (0, 1, 1, 16, 8), b"", 29, (0, 1 << 62, 1 << 62, 16, 8)
+    ),
+    "a layout and a dtype that are none": _device_output(1 << 40, (1,), bytes(4), 1 << 62),
+    "cut off": _device_output(1, (4,), bytes(16))[:-1],
+}
+
+
 FORMS: Mapping[str, Mapping[str, Content]] = {
     "dump.json": JSON, "stack.json": JSON, "construct.json": JSON, "weight index": JSON, "compare.json": JSON,
     "operation mapping": JSON, "hand-made pairs": JSON,
@@ -555,7 +592,7 @@ FORMS: Mapping[str, Mapping[str, Content]] = {
     "precheck table": CSV, "gradient table": CSV,
     "gradient directions": NPY, "logits": NPY, "logits of torch": PT, "collection": JSON, "launch file": YAML,
     "xlsx table": XLSX,
-    "graph": IR,
+    "graph": IR, "device dump": DEVICE,
 }  # fmt: skip
 
 

@@ -285,8 +285,8 @@ def _device_dump(folder: Path) -> Path:
     blocks = np.ones((1, 1, 2, 2, 16), np.float16)
     file.write_bytes(
         device_file(
-            of("input", blocks, 2, 3, (1, 3, 2, 2)),
-            of("output", np.ones((2, 3), np.float32), 1),
+            of("input", blocks, 2, 3, (1, 2, 2, 3)),
+            of("output", np.ones((1, 2, 2, 3), np.float32), 1, 1),
             Tensor("space", b"bytes"),
         )
     )
