@@ -47,7 +47,7 @@ dump/opened: calls
 dump/reading: items
 dump/writing: export
 environment: collect report
-frameworks: api_calls base compiled_call framework_runner gradient_graph graph_observer kernel_dump msadapter
+frameworks: api_calls base compiled_call dropout framework_runner gradient_graph graph_observer kernel_dump msadapter
     msadapter_api_runner optimizers repeating seeding torch_modules training
 frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework jit kernels
     modes optimizers repeating tensor_dump tensor_dump_files tensor_dump_names training

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from mindspore import ops
 from mindspore.ops import auto_generate
 from mindspore.ops.function import nn_func
 
-#: Attribute of our replacements that holds what they replaced; None stands for an inherited attribute.
-_ORIGINAL = "msprobe_original"
+from msprobe_ms.frameworks.dropout import switch
 
 
 def set_dropout(active: bool) -> None:
@@ -19,17 +18,7 @@ def set_dropout(active: bool) -> None:
 
     For dynamic graphs; what was compiled before keeps its dropout.
     """
-    for holder, name in _dropouts():
-        current = getattr(holder, name)
-        replaced = hasattr(current, _ORIGINAL)
-        if active and replaced:
-            original = getattr(current, _ORIGINAL)
-            if original is None:
-                delattr(holder, name)
-            else:
-                setattr(holder, name, original)
-        elif not active and not replaced:
-            setattr(holder, name, _identity(holder, name, current))
+    switch(((holder, name, partial(_identity, holder)) for holder, name in _dropouts()), active=active)
 
 
 def _dropouts() -> Iterator[tuple[Any, str]]:
@@ -41,7 +30,7 @@ def _dropouts() -> Iterator[tuple[Any, str]]:
                 yield space, name
 
 
-def _identity(holder: Any, name: str, current: Any) -> Any:
+def _identity(holder: Any, current: Any) -> Any:
     if isinstance(holder, type):
 
         @wraps(current)
@@ -53,5 +42,4 @@ def _identity(holder: Any, name: str, current: Any) -> Any:
         def replacement(input: Any, *args: Any, **kwargs: Any) -> Any:  # type: ignore[misc]
             return input
 
-    setattr(replacement, _ORIGINAL, vars(holder).get(name))
     return replacement

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 import torch.nn.functional
 
-#: Attribute of our replacements that holds what they replaced; None stands for an attribute that was not there itself.
-_ORIGINAL = "msprobe_original"
+from msprobe_ms.frameworks.dropout import switch
 
 #: What modules and functions of ``torch.nn`` end in; the probability is their second argument.
 _DROPOUTS = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
@@ -23,17 +22,8 @@ def set_dropout(active: bool) -> None:
     Attention and recurrent layers included. A function of C++ that a script imported by name before
     (``from torch.nn.functional import scaled_dot_product_attention``) keeps its dropout, and so does what was compiled.
     """
-    for holder, name, without in _dropouts():
-        current = getattr(holder, name)
-        replaced = hasattr(current, _ORIGINAL)
-        if active and replaced:
-            original = getattr(current, _ORIGINAL)
-            if original is None:
-                delattr(holder, name)
-            else:
-                setattr(holder, name, original)
-        elif not active and not replaced:
-            setattr(holder, name, _replacement(holder, name, current, without))
+    places = ((holder, name, partial(_replacement, without)) for holder, name, without in _dropouts())
+    switch(places, active=active)
 
 
 #: Takes positional and keyword arguments of a call and changes them so that nothing is dropped.
@@ -64,12 +54,11 @@ def _zero_recurrent(args: list[Any], kwargs: dict[str, Any]) -> None:
     _set(5 if len(args) > 3 and isinstance(args[3], bool) else 6, "dropout", 0.0, args, kwargs)
 
 
-def _replacement(holder: Any, name: str, original: Callable[..., Any], without: _Without) -> Callable[..., Any]:
+def _replacement(without: _Without, original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def replacement(*args: Any, **kwargs: Any) -> Any:
         positional = list(args)
         without(positional, kwargs)
         return original(*positional, **kwargs)
 
-    setattr(replacement, _ORIGINAL, vars(holder).get(name))
     return replacement
