@@ -254,6 +254,8 @@ class Config(BaseModel):
     def _layers_are_apis(cls, layers: bool, info: ValidationInfo) -> bool:
         if layers and (level := info.data.get("level", "L1")) != "L1":
             raise Rejected(((), f"level {level} does not take layers for APIs; use level L1, or remove this key"))
+        if layers and info.data.get("task") == PERTURBATION_TASK:
+            raise Rejected(((), f"task {PERTURBATION_TASK} calls functions again, not layers; remove this key"))
         return layers
 
     @field_validator("numbers")

@@ -217,6 +217,10 @@ def test_keys_given_as_settings_override_the_file_and_name_themselves():
     ("keys", "told"),
     [
         ({"level": "L0", "layers": True}, "layers: level L0 does not take layers for APIs"),
+        (
+            {"level": "L1", "task": "free_benchmark", "layers": True},
+            "layers: task free_benchmark calls functions again, not layers; remove this key",
+        ),
         ({"level": "L2", "numbers": "by_position"}, "numbers: level L2 numbers by name"),
         ({"level": "L1", "data_mode": ["parameters"]}, "data_mode: level L1 records no parameters"),
         ({"level": "L2", "places": ["0"]}, "places: level L2 records kernels"),
