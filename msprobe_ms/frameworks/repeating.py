@@ -10,17 +10,33 @@ from typing import Any
 
 import numpy as np
 
-from msprobe_ms.arrays.changes import Change
+from msprobe_ms.arrays.changes import Change, last_bit_flipped, nearby
 
 #: Largest number and smallest subnormal one, by dtype (IEEE 754; bfloat16 has the exponents of float32).
 LARGEST = {"float16": 65504.0, "bfloat16": 3.3895e38, "float32": 3.4028e38, "float64": 1.7976e308}
-SMALLEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149, "float64": 2.0**-1074}
+_SMALLEST = {"float16": 2.0**-24, "bfloat16": 2.0**-133, "float32": 2.0**-149, "float64": 2.0**-1074}
+
+#: Differences of this many smallest numbers are rounding below the normal ones.
+_ROUNDING = 16
+
+#: Elements up to which NumPy compares in float64.
+SMALL = 1 << 16
 
 #: dtypes that improve_precision widens.
 NARROW = ("float16", "bfloat16")
 
 #: Restores the state of a random generator.
 Restore = Callable[[], None]
+
+
+def bounds_of(dtype: str) -> tuple[float, float]:
+    """Return up to which difference results of a dtype only round, below its normal numbers, and its largest number."""
+    return _ROUNDING * _SMALLEST[dtype], LARGEST[dtype]
+
+
+def first_and_last(axes: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the places of the first element, or first of the first row, and of the last."""
+    return ((0,), (-1,)) if axes == 1 else ((0, 0), (-1, -1))
 
 
 class Repeater(ABC):
@@ -68,13 +84,17 @@ class Repeater(ABC):
     def copy(self, tensor: Any) -> Any:
         """Return a copy outside of every gradient graph."""
 
-    @abstractmethod
     def moved(self, tensor: Any, seed: int, ulps: int) -> Any:
         """Return a copy whose elements are ``ulps`` units in the last place away (`arrays.changes.nearby`)."""
+        return self.with_bits(tensor, lambda bits, name: nearby(bits, name, seed, ulps))
 
-    @abstractmethod
     def flipped(self, tensor: Any) -> Any:
         """Return a copy in which the last bit of every element is the other."""
+        return self.with_bits(tensor, last_bit_flipped)
+
+    @abstractmethod
+    def with_bits(self, tensor: Any, change: Callable[[Any, str], Any]) -> Any:
+        """Return a copy of a floating-point tensor with changed bits: ``change`` of them as integers, and the dtype."""
 
     @abstractmethod
     def exchanged(self, tensor: Any) -> Any:

@@ -12,10 +12,10 @@ import mindspore
 import numpy as np
 from mindspore import Parameter, Tensor, ops
 
-from msprobe_ms.arrays.changes import Change, bits_of, last_bit_flipped, measure, nearby
+from msprobe_ms.arrays.changes import Change, bits_of, measure
 from msprobe_ms.dump.dialects import PRIMITIVE
 from msprobe_ms.frameworks.mindspore.arrays import is_in_memory, to_numpy, widened
-from msprobe_ms.frameworks.repeating import LARGEST, SMALLEST, Repeater, Restore
+from msprobe_ms.frameworks.repeating import SMALL, Repeater, Restore, bounds_of, first_and_last
 
 _FLOATS = {
     mindspore.float16: "float16",
@@ -24,10 +24,6 @@ _FLOATS = {
     mindspore.float64: "float64",
 }
 _INTEGERS = {16: np.int16, 32: np.int32, 64: np.int64}
-#: Elements up to which NumPy compares in float64.
-_SMALL = 1 << 16
-#: Differences of this many smallest numbers are rounding below the normal ones.
-_ROUNDING = 16
 
 #: Operators whose kernels keep the state of their random numbers to themselves.
 _DRAWING = re.compile(
@@ -84,14 +80,7 @@ class MindSporeRepeater(Repeater):
     def copy(self, tensor: Any) -> Any:
         return self.on_cpu(_detached(tensor))  # a Parameter's copy is a Tensor
 
-    def moved(self, tensor: Any, seed: int, ulps: int) -> Any:
-        return self._by_bits(tensor, lambda bits, name: nearby(bits, name, seed, ulps))
-
-    def flipped(self, tensor: Any) -> Any:
-        return self._by_bits(tensor, last_bit_flipped)
-
-    @staticmethod
-    def _by_bits(tensor: Any, change: Callable[[Any, str], Any]) -> Any:
+    def with_bits(self, tensor: Any, change: Callable[[Any, str], Any]) -> Any:
         name = _FLOATS[tensor.dtype]
         array = tensor.asnumpy()
         bits = np.atleast_1d(np.ascontiguousarray(array)).view(_INTEGERS[bits_of(name)])
@@ -105,7 +94,7 @@ class MindSporeRepeater(Repeater):
         if prod(tensor.shape) < 2:
             return None
         found = np.array(to_numpy(tensor))
-        first, last = ((0,), (-1,)) if found.ndim == 1 else ((0, 0), (-1, -1))
+        first, last = first_and_last(found.ndim)
         found[first], found[last] = found[last].copy(), found[first].copy()
         return _cast(Tensor(found), tensor.dtype)
 
@@ -126,9 +115,9 @@ class MindSporeRepeater(Repeater):
 
     def measure(self, original: Any, other: Any, limit: float, noise: float = 0.0) -> Change:
         name = _FLOATS[original.dtype]
-        smallest, largest = _ROUNDING * SMALLEST[name], LARGEST[name]
-        if self._on_host or prod(original.shape) <= _SMALL:
-            wide = np.float64 if name == "float64" or prod(original.shape) <= _SMALL else np.float32
+        smallest, largest = bounds_of(name)
+        if self._on_host or prod(original.shape) <= SMALL:
+            wide = np.float64 if name == "float64" or prod(original.shape) <= SMALL else np.float32
             own, others = (to_numpy(each).astype(wide) for each in (original, other))
             with np.errstate(all="ignore"):
                 return measure(np, own, others, limit, smallest, largest, noise)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from msprobe_ms.arrays.changes import Change, bits_of, last_bit_flipped, measure, nearby
-from msprobe_ms.frameworks.repeating import LARGEST, SMALLEST, Repeater, Restore
+from msprobe_ms.arrays.changes import Change, bits_of, measure
+from msprobe_ms.frameworks.repeating import SMALL, Repeater, Restore, bounds_of, first_and_last
 
 _FLOATS = {
     torch.float16: "float16",
@@ -21,10 +21,6 @@ _FLOATS = {
 }
 _INTEGERS = {16: torch.int16, 32: torch.int32, 64: torch.int64}
 _COMMON = frozenset((torch.Tensor, torch.nn.Parameter))
-#: Elements up to which NumPy compares in float64.
-_SMALL = 1 << 16
-#: Differences of this many smallest numbers are rounding below the normal ones.
-_ROUNDING = 16
 #: Kinds of devices with generators of their own.
 _ACCELERATORS = ("cuda", "npu", "xpu")
 
@@ -63,14 +59,7 @@ class TorchRepeater(Repeater):
     def copy(self, tensor: Any) -> Any:
         return tensor.detach().clone()
 
-    def moved(self, tensor: Any, seed: int, ulps: int) -> Any:
-        return self._by_bits(tensor, lambda bits, name: nearby(bits, name, seed, ulps))
-
-    def flipped(self, tensor: Any) -> Any:
-        return self._by_bits(tensor, last_bit_flipped)
-
-    @staticmethod
-    def _by_bits(tensor: Any, change: Callable[[Any, str], Any]) -> Any:
+    def with_bits(self, tensor: Any, change: Callable[[Any, str], Any]) -> Any:
         name = _FLOATS[tensor.dtype]
         tensor = tensor.detach()
         # What is only shown many times is not multiplied in memory.
@@ -86,7 +75,7 @@ class TorchRepeater(Repeater):
         if tensor.numel() < 2:
             return None
         found = tensor.detach().clone(memory_format=torch.contiguous_format)
-        first, last = ((0,), (-1,)) if found.dim() == 1 else ((0, 0), (-1, -1))
+        first, last = first_and_last(found.dim())
         found[first], found[last] = found[last].clone(), found[first].clone()
         return found
 
@@ -104,9 +93,9 @@ class TorchRepeater(Repeater):
 
     def measure(self, original: Any, other: Any, limit: float, noise: float = 0.0) -> Change:
         name = _FLOATS[original.dtype]
-        smallest, largest = _ROUNDING * SMALLEST[name], LARGEST[name]
+        smallest, largest = bounds_of(name)
         original, other = original.detach(), other.detach()
-        if original.is_cpu and original.numel() <= _SMALL:
+        if original.is_cpu and original.numel() <= SMALL:
             own, others = (each.cpu().to(torch.float64).numpy() for each in (original, other))
             with np.errstate(all="ignore"):
                 return measure(np, own, others, limit, smallest, largest, noise)
