@@ -7,6 +7,7 @@ Twice: once as it should be, once with a mistake planted in one layer, which the
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -52,12 +53,12 @@ def train(dump_path: Path, faulty_layer: int | None) -> None:
 
 
 def compare(dump_path: Path, report_path: Path) -> None:
-    command = [
-        sys.executable, "-m", "msprobe_ms", "compare",
-        "-tp", str(dump_path / "step0"), "-gp", str(HERE / "golden" / "step0"),
+    arguments = [
+        "compare", "-tp", str(dump_path / "step0"), "-gp", str(HERE / "golden" / "step0"),
         "-lm", str(HERE / "layer_mapping.yaml"), "-o", str(report_path),
     ]  # fmt: skip
-    subprocess.run(command, check=True)
+    print(f"compared with the PyTorch dump in samples/golden: {shlex.join(['msprobe', *arguments])}", flush=True)
+    subprocess.run([sys.executable, "-m", "msprobe_ms", *arguments], check=True)
 
 
 def main() -> None:
@@ -69,7 +70,6 @@ def main() -> None:
     ):
         print(f"\n{title}: training 3 steps in MindSpore, step 0 is dumped", flush=True)
         train(OUTPUT / name, faulty_layer)
-        print("compared with the PyTorch dump in samples/golden:", flush=True)
         compare(OUTPUT / name, OUTPUT / f"{name}_report")
     (page,) = (OUTPUT / "faulty_report").glob("*.html")
     print(f"\nopen this page in a browser: {page}")
