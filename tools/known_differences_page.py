@@ -19,25 +19,26 @@ _DIFFERENCES = ROOT / "msprobe_ms" / "frameworks" / "mindspore" / "known_differe
 _TEXT = """\
 # Known differences of MindSpore
 
-[`msprobe acc_check`](accuracy_check.md) and [`msprobe prove`](prove.md) compare the results of single APIs with float64. This
-page lists what a healthy MindSpore 2.10.0 on a CPU is known to compute differently, with size and reason. A training that
-meets one of these is not wrong because of it: it differs from PyTorch's by that much.
+[`msprobe acc_check`](accuracy_check.md) and [`msprobe prove`](prove.md) compare the results of single APIs with
+float64. This page lists what a healthy MindSpore 2.10.0 on a CPU is known to compute differently, with size and
+reason. A training that meets one of these is not wrong because of it: it differs from PyTorch's by that much.
 
 The tables are generated from the lists that the commands judge by.
 
 ## Approximations
 
-These results are off by more than rounding explains. Up to the bound they are a `warning` that begins with `known:`; beyond
-it they are an `error`. A bound is `absolute + relative · |exact result|`; for gradients the absolute part is multiplied by
-the largest input. Bounds are twice what was measured on 40,000 values in each of six ranges between -80 and 90.
+These results are off by more than rounding explains. Up to the bound they are a `warning` that begins with
+`known:`; beyond it they are an `error`. A bound is `absolute + relative · |exact result|`; for gradients the
+absolute part is multiplied by the largest input. Bounds are twice what was measured on 40,000 values in each of six
+ranges between -80 and 90.
 
 {errors}
 
 ## Wrong results, and calls that raise
 
-A wrong result of one of these is still an `error`; Message says that it is known. `size` is the largest error seen, as a
-share of the largest value. They were found by running every API that is recorded on examples, forward and backward, in
-float32, and comparing with the same operation of PyTorch in float64.
+A wrong result of one of these is still an `error`; Message says that it is known. `size` is the largest error seen,
+as a share of the largest value. They were found by running every API that is recorded on examples, forward and
+backward, in float32, and comparing with the same operation of PyTorch in float64.
 
 {differences}
 """
