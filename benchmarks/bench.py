@@ -211,7 +211,7 @@ def main() -> None:
     say(f"{machine()}.")
     for title, section in SECTIONS.items():
         say("")
-        say(f"### {title}")
+        say(f"## {title}")
         say("")
         for line in section(options):
             say(line)
