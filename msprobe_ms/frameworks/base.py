@@ -115,6 +115,11 @@ class Framework(ABC):
         """Return what a large tensor that is readable holds; it may show more."""
         return distinct(tensor, tuple(tensor.shape), tensor.stride())
 
+    def on_host(self, tensor: Any) -> Any:
+        """Return a tensor with the same elements that is read without waiting for a device; the tensor itself where it
+        is one."""
+        return tensor
+
     def copies(self, tensor: Any) -> bool:
         """Whether statistics of the whole tensor would need a copy of it."""
         return True

@@ -13,9 +13,9 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
-from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, kind_of
+from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, is_built, kind_of
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
-from msprobe_ms.arrays.statistics import LARGE
+from msprobe_ms.arrays.statistics import LARGE, Statistics, statistics, summary, summary_of
 from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
@@ -141,6 +141,9 @@ class PyTorch(TorchModules):
             tensor = tensor.to(wider)
         return _array(tensor) if tensor.is_cpu else tensor.cpu().numpy()
 
+    def on_host(self, tensor: Any) -> Any:
+        return tensor if tensor.device.type == "cpu" else _strided(tensor).cpu()
+
     def copies(self, tensor: Any) -> bool:
         on_host = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_contiguous()
         return not on_host or tensor.dtype in _WIDER
@@ -171,7 +174,14 @@ class PyTorch(TorchModules):
 
     def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
         with self.unseen(), self.quiet():
-            return device_statistics.read(on_device)
+            return device_statistics.read(on_device, self._figures)
+
+    def _figures(self, tensor: torch.Tensor, sketch: bool) -> tuple[Statistics, str | None]:
+        """Statistics of a small tensor on the host, and its sketch where asked for."""
+        if is_built() and (elements := self.elements(tensor)) is not None:
+            return summary_of(elements, sketch=sketch)
+        array = self.to_numpy(tensor)
+        return summary(array) if sketch else (statistics(array), None)
 
     def requires_grad(self, tensor: Any) -> bool | None:
         return bool(tensor.requires_grad)

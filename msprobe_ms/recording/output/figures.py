@@ -36,6 +36,7 @@ class Figures(NamedTuple):
     ``size``        bytes that a copy of it for its file takes
     ``array``       its elements, where they are at hand
     ``refused``     whether it may have no file: it shows far more elements than it holds
+    ``on_host``     the tensor to write, where it was read from a device
     """
 
     statistics: Sequence[Any]
@@ -44,6 +45,7 @@ class Figures(NamedTuple):
     size: int = 0
     array: np.ndarray | None = None
     refused: bool = False
+    on_host: Any = None
 
 
 class FigureReader:
@@ -69,20 +71,23 @@ class FigureReader:
         if on_device is not None:
             *figures, sketch = self._from_device(on_device)
             return Figures(figures, sketch)
+        if exact or not large:  # a device is waited for once
+            tensor = framework.on_host(tensor)
+            large = large and framework.copies(tensor)
         if large:
             whole = ChunkedStatistics(framework.in_parts(tensor), md5=self._md5, sketch=self._sketch)
-            return Figures(whole.statistics, whole.sketch, whole.md5, whole.nbytes)
+            return Figures(whole.statistics, whole.sketch, whole.md5, whole.nbytes, on_host=tensor)
         elements = None if exact or self._md5 or not is_built() else framework.elements(tensor)
         if elements is not None:
             return Figures(*summary_of(elements, sketch=self._sketch))
         array = framework.to_numpy(tensor)
         if not self._md5 and (elements := elements_of(array)) is not None:  # takes no longer than a checksum
-            return Figures(*self._summary(array), None, array.nbytes, array)
+            return Figures(*self._summary(array), None, array.nbytes, array, on_host=tensor)
         numbers, sketch, crc = self._known.statistics(framework.place(tensor, array), array)
         md5 = None
         if self._md5:
             md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
-        return Figures(numbers, sketch, md5, array.nbytes, array)
+        return Figures(numbers, sketch, md5, array.nbytes, array, on_host=tensor)
 
     def _summary(self, array: np.ndarray) -> tuple[Statistics, str | None]:
         return summary(array) if self._sketch else (statistics(array), None)
