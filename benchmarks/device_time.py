@@ -30,11 +30,12 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from msprobe_ms.frameworks.pytorch import device_statistics
+from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.pytorch import PrecisionDebugger
 from msprobe_ms.recording.output import deferred_statistics
 
 _WARM = 3
-_CASES = ("L0", "L1", "mix", "L0:tensor", "mix:tensor")
+_CASES = ("L0", "L1", "mix", "mix:md5", "L0:tensor", "mix:tensor")
 
 
 def _encoder(device: str) -> tuple[nn.Module, Callable[[], torch.Tensor]]:
@@ -112,6 +113,11 @@ def counted(counts: Counter[str]) -> Iterator[None]:
         with _Launches(counts):
             return read(*args)
 
+    def fetching(self: PyTorch, tensor: torch.Tensor) -> torch.Tensor:
+        counts["read_backs"] += 1
+        return on_host(self, tensor)
+
+    on_host, PyTorch.on_host = PyTorch.on_host, fetching  # type: ignore[method-assign]
     device_statistics.start, device_statistics.read = starting, reading
     device_statistics.is_on_device = lambda tensor: True
     longest, deferred_statistics.LONGEST = deferred_statistics.LONGEST, 1e9  # a device would take less than a second
@@ -121,6 +127,7 @@ def counted(counts: Counter[str]) -> Iterator[None]:
         device_statistics.start, device_statistics.read = start, read
         device_statistics.is_on_device = is_on_device
         deferred_statistics.LONGEST = longest
+        PyTorch.on_host = on_host  # type: ignore[method-assign]
 
 
 def measure(name: str, case: str, device: str, rounds: int, folder: str) -> dict[str, Any]:
@@ -128,7 +135,8 @@ def measure(name: str, case: str, device: str, rounds: int, folder: str) -> dict
     level, _, task = case.partition(":")
     net, step = _training(name, device)
     config = Path(folder) / "config.json"
-    config.write_text(json.dumps({"task": task or "statistics", "level": level, "dump_path": f"{folder}/dump"}))
+    of_task = {"statistics": {"summary_mode": "md5"}} if task == "md5" else {"task": task or "statistics"}
+    config.write_text(json.dumps({"level": level, "dump_path": f"{folder}/dump", **of_task}))
     debugger = PrecisionDebugger(config)
 
     def recorded() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from msprobe_ms.arrays import sketch as sketches
-from msprobe_ms.arrays.statistics import NOTHING, Statistics, parts, together
+from msprobe_ms.arrays.statistics import Statistics, parts, together
 
 #: Bytes of a tensor that is copied; so what waits for one read-back takes at most 32 MB of the device's memory.
 SMALL = 1 << 15
@@ -24,8 +24,11 @@ SMALL = 1 << 15
 #: Elements that are made wider at once; their products with the vectors of a sketch take 24 bytes each.
 _WIDENED = 1 << 21
 
-#: ``figures(tensor, sketch)`` of a tensor on the host.
-FiguresOnHost = Callable[[torch.Tensor, bool], tuple[Statistics, str | None]]
+#: Statistics, text of the sketch, checksum.
+FiguresOfTensor = tuple[Statistics, str | None, str | None]
+
+#: ``figures(tensor, sketch, md5)`` of a tensor on the host, the last two where asked for.
+FiguresOnHost = Callable[[torch.Tensor, bool, bool], FiguresOfTensor]
 
 #: Operations run on what they are given: under autocast some would make tensors narrower first, or refuse them.
 _as_given: Callable[[], Any] = getattr(torch._C, "_DisableAutocast", nullcontext)
@@ -37,13 +40,15 @@ class PendingCopy(NamedTuple):
     tensor: torch.Tensor
     stream: Any
     sketch: bool
+    md5: bool
 
     @property
     def on_device(self) -> Sequence[torch.Tensor]:
         return (self.tensor,) if self.tensor.numel() else ()
 
-    def told(self, on_host: Sequence[torch.Tensor], figures: FiguresOnHost) -> tuple[Statistics, str | None]:
-        return figures(on_host[0], self.sketch) if on_host else (NOTHING, None)
+    def told(self, on_host: Sequence[torch.Tensor], figures: FiguresOnHost) -> FiguresOfTensor:
+        (tensor,) = on_host or (torch.empty(self.tensor.shape, dtype=self.tensor.dtype),)
+        return figures(tensor, self.sketch, self.md5)
 
 
 class PendingNumbers(NamedTuple):
@@ -63,15 +68,15 @@ class PendingNumbers(NamedTuple):
     def on_device(self) -> Sequence[torch.Tensor]:
         return (*self.numbers, *self.sketch)
 
-    def told(self, on_host: Sequence[torch.Tensor], _: FiguresOnHost) -> tuple[Statistics, str | None]:
+    def told(self, on_host: Sequence[torch.Tensor], _: FiguresOnHost) -> FiguresOfTensor:
         rows = zip(*(iter([number.item() + 0.0 for number in on_host[: len(self.numbers)]]),) * 4, strict=True)
         found = [(size, self._of_piece(size, *row)) for size, row in zip(self.sizes, rows, strict=True)]
         statistics = found[0][1] if len(found) == 1 else together(found)
         if not self.sketch:
-            return statistics, None
+            return statistics, None, None
         elements = sum(self.sizes) * (2 if self.dtype.is_complex else 1)
         numbers = torch.cat(tuple(on_host[len(self.numbers) :])).numpy()
-        return statistics, sketches.finished_text(numbers, elements, _of_sketch(self.dtype))
+        return statistics, sketches.finished_text(numbers, elements, _of_sketch(self.dtype)), None
 
     def _of_piece(self, size: int, maximum: float, minimum: float, total: float, norm: float) -> Statistics:
         if self.dtype == torch.bool:
@@ -87,15 +92,20 @@ def is_on_device(tensor: torch.Tensor) -> bool:
     return tensor.is_cuda
 
 
-def start(tensor: torch.Tensor, wider: torch.dtype | None, *, sketch: bool = False) -> Pending:
+def start(
+    tensor: torch.Tensor, wider: torch.dtype | None, *, sketch: bool = False, md5: bool = False
+) -> Pending | None:
     """Start the figures of a dense tensor of any shape, by operations that nobody waits for.
 
     They are those of ``arrays.statistics``. ``wider`` is a dtype that holds the values of one that has no arithmetic.
+    None for a large tensor of which a checksum is asked for.
     """
     with _as_given():
         stream = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None
         if tensor.nbytes <= SMALL:  # what is written into it later is not what it holds now
-            return PendingCopy(tensor.clone(memory_format=torch.contiguous_format), stream, sketch)
+            return PendingCopy(tensor.clone(memory_format=torch.contiguous_format), stream, sketch, md5)
+        if md5:
+            return None
         numbers: list[torch.Tensor] = []
         of_sketch: list[torch.Tensor] = []
         sizes = []
@@ -173,8 +183,8 @@ def _sums_with(numbers: torch.Tensor, vectors: torch.Tensor) -> Iterator[torch.T
             yield (row * vectors[:, : row.shape[-1]]).sum(-1).view(-1)
 
 
-def read(found: Sequence[Pending], figures: FiguresOnHost) -> list[tuple[Any, Any, Any, Any, str | None]]:
-    """Read Max, Min, Mean, Norm and the text of the sketch of each, by one read-back a device.
+def read(found: Sequence[Pending], figures: FiguresOnHost) -> list[tuple[Any, ...]]:
+    """Read Max, Min, Mean, Norm, the text of the sketch and the checksum of each, by one read-back a device.
 
     ``figures`` computes them of what was copied.
     """
@@ -185,8 +195,8 @@ def read(found: Sequence[Pending], figures: FiguresOnHost) -> list[tuple[Any, An
         on_host = _on_host([tensor for one in found for tensor in one.on_device])
     told = []
     for one in found:
-        statistics, sketch = one.told([next(on_host) for _ in one.on_device], figures)
-        told.append((*statistics, sketch))
+        statistics, *others = one.told([next(on_host) for _ in one.on_device], figures)
+        told.append((*statistics, *others))
     return told
 
 

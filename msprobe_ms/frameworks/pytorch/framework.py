@@ -15,13 +15,14 @@ from torch._guards import TracingContext
 
 from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, is_built, kind_of
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
-from msprobe_ms.arrays.statistics import LARGE, Statistics, statistics, summary, summary_of
+from msprobe_ms.arrays.statistics import LARGE, checksum, statistics, summary, summary_of
 from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.own_hooks import telling
 from msprobe_ms.frameworks.pytorch import device_statistics, modes
 from msprobe_ms.frameworks.pytorch.autograd import TensorHook, TorchGraph
+from msprobe_ms.frameworks.pytorch.device_statistics import FiguresOfTensor
 from msprobe_ms.frameworks.pytorch.repeating import TorchRepeater
 from msprobe_ms.frameworks.repeating import Repeater
 from msprobe_ms.frameworks.torch_modules import TorchModules
@@ -167,21 +168,22 @@ class PyTorch(TorchModules):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def device_statistics(self, tensor: Any, *, sketch: bool) -> Any:
+    def device_statistics(self, tensor: Any, *, sketch: bool, md5: bool) -> Any:
         if not device_statistics.is_on_device(tensor):
             return None
-        return device_statistics.start(_strided(tensor), _WIDER.get(tensor.dtype), sketch=sketch)
+        return device_statistics.start(_strided(tensor), _WIDER.get(tensor.dtype), sketch=sketch, md5=md5)
 
     def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
         with self.unseen(), self.quiet():
             return device_statistics.read(on_device, self._figures)
 
-    def _figures(self, tensor: torch.Tensor, sketch: bool) -> tuple[Statistics, str | None]:
-        """Statistics of a small tensor on the host, and its sketch where asked for."""
+    def _figures(self, tensor: torch.Tensor, sketch: bool, md5: bool) -> FiguresOfTensor:
+        """Statistics of a small tensor on the host, its sketch and its checksum where asked for."""
+        crc = checksum(self.to_numpy(tensor)) if md5 else None
         if is_built() and (elements := self.elements(tensor)) is not None:
-            return summary_of(elements, sketch=sketch)
+            return *summary_of(elements, sketch=sketch), crc
         array = self.to_numpy(tensor)
-        return summary(array) if sketch else (statistics(array), None)
+        return *(summary(array) if sketch else (statistics(array), None)), crc
 
     def requires_grad(self, tensor: Any) -> bool | None:
         return bool(tensor.requires_grad)

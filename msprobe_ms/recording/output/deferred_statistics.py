@@ -37,7 +37,7 @@ class DeferredStatistics:
     full = False
 
     def __init__(self, sink: EntrySink, read: Callable[[Sequence[Any]], Sequence[Iterable[Any]]], errors: ErrorLog):
-        """``read`` gives the four statistics and the sketch of each of several tensors, in one read-back."""
+        """``read`` gives four statistics, sketch and checksum of each of several tensors, in one read-back."""
         self._sink = sink
         self._read = read
         self._errors = errors
@@ -55,8 +55,8 @@ class DeferredStatistics:
         return bool(self._entries)
 
     def of(self, on_device: Any) -> Sequence[DeferredStatistic]:
-        """Defer Max, Min, Mean, Norm and sketch of a tensor, of which ``on_device`` is what ``read`` takes."""
-        deferred = tuple(DeferredStatistic() for _ in range(5))
+        """Defer Max, Min, Mean, Norm, sketch and checksum of a tensor; ``on_device`` is what ``read`` takes of it."""
+        deferred = tuple(DeferredStatistic() for _ in range(6))
         self._on_device.append((on_device, deferred))
         return deferred
 

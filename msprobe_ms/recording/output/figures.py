@@ -41,7 +41,7 @@ class Figures(NamedTuple):
 
     statistics: Sequence[Any]
     sketch: Any = None
-    md5: str | None = None
+    md5: Any = None
     size: int = 0
     array: np.ndarray | None = None
     refused: bool = False
@@ -67,10 +67,10 @@ class FigureReader:
         large = is_large(tensor.shape) and framework.copies(tensor)
         if large and (known := framework.distinct(tensor)).elements is not tensor:
             return self._of_distinct(tensor, known)
-        on_device = None if exact or self._md5 else framework.device_statistics(tensor, sketch=self._sketch)
+        on_device = None if exact else framework.device_statistics(tensor, sketch=self._sketch, md5=self._md5)
         if on_device is not None:
-            *figures, sketch = self._from_device(on_device)
-            return Figures(figures, sketch)
+            *figures, sketch, md5 = self._from_device(on_device)
+            return Figures(figures, sketch, md5 if self._md5 else None)
         if exact or not large:  # a device is waited for once
             tensor = framework.on_host(tensor)
             large = large and framework.copies(tensor)

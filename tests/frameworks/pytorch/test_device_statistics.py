@@ -11,7 +11,7 @@ import pytest
 import torch
 from device_tensors import assert_as_on_host, tensors
 from forked import run_forked
-from recording import FIGURES, SKETCH, leaves, same_sketch
+from recording import FIGURES, SKETCH, leaves, same_sketch, write_config
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -59,7 +59,8 @@ def step(folder: Path, level: str) -> tuple[dict[str, Any], list[torch.Tensor]]:
     torch.manual_seed(3)
     net = Net()
     ids = torch.randint(0, 20, (2, 4))
-    debugger = PrecisionDebugger(dump_path=folder, level=level)
+    level, _, mode = level.partition(" ")
+    debugger = PrecisionDebugger(write_config(folder, level=level, summary_mode=mode or "statistics"))
     debugger.start(net)
     net(ids).backward()
     debugger.stop()
@@ -75,7 +76,7 @@ def close(one: Any, other: Any, scale: float) -> bool:
 
 
 @pytest.mark.parametrize("most", [1, 7, 1024])
-@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+@pytest.mark.parametrize("level", ["L0", "L1", "mix", "mix md5"])
 def test_a_dump_is_the_hosts_with_few_read_backs(
     tmp_path: Path, level: str, most: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
@@ -164,7 +165,7 @@ def test_one_tensor_that_cannot_be_read_costs_only_its_own_figures(
 def figures_of(tensor: torch.Tensor) -> tuple[Any, ...]:
     """Max, Min, Mean, Norm and sketch of a tensor that counts as a device's."""
     framework = PyTorch()
-    return tuple(framework.read_statistics([framework.device_statistics(tensor, sketch=True)])[0])
+    return tuple(framework.read_statistics([framework.device_statistics(tensor, sketch=True, md5=False)])[0])
 
 
 @pytest.mark.parametrize("autocast", [None, torch.bfloat16, torch.float16])
@@ -183,7 +184,7 @@ def test_figures_of_every_kind_are_the_hosts(
 
 def test_tensors_of_every_kind_are_read_back_together(reads: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     framework, some = PyTorch(), tensors()
-    pending = [framework.device_statistics(tensor, sketch=True) for tensor in some.values()]
+    pending = [framework.device_statistics(tensor, sketch=True, md5=False) for tensor in some.values()]
     found = framework.read_statistics(pending)
     monkeypatch.setattr(device_statistics, "is_on_device", lambda tensor: False)
     for (name, tensor), figures in zip(some.items(), found, strict=True):
@@ -228,9 +229,9 @@ def test_what_is_written_later_does_not_show(dtype: torch.dtype, size: int, read
     tensor = (torch.arange(size) % 3).to(dtype)
     expected = summary(tensor.numpy())
     framework = PyTorch()
-    pending = framework.device_statistics(tensor, sketch=True)
+    pending = framework.device_statistics(tensor, sketch=True, md5=False)
     tensor.zero_()
-    *found, sketch = framework.read_statistics([pending])[0]
+    *found, sketch, _ = framework.read_statistics([pending])[0]
     assert found[:2] == list(expected[0][:2])
     assert same_sketch(sketch, expected[1])
 

@@ -38,13 +38,13 @@ def test_an_entry_that_comes_while_others_are_written_waits_for_its_own_figures(
 
     def reading(on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
         read.append(list(on_device))
-        return [(value, value, value, value, None) for value in on_device]
+        return [(value, value, value, value, None, None) for value in on_device]
 
     sink = Writing()
     deferred = DeferredStatistics(sink, reading, ErrorLog(store.files, set(), store.mark_incomplete))
 
     def add(name: str, value: float) -> None:
-        *figures, _ = deferred.of(value)
+        *figures, _, _ = deferred.of(value)
         deferred.entry(EntryPart(name, [("output", [TensorLeaf("torch.Tensor", "torch.float32", (1,), *figures)])]))
 
     add("first", 1.0)
