@@ -62,6 +62,9 @@ def tensors() -> dict[str, torch.Tensor]:
         "tiny": torch.full((20_000,), 1e-42),
         "overflows in float16": torch.full((20_000,), 60_000.0).half(),
         "large numbers": torch.full((20_000,), 3e38),
+        "larger numbers": torch.randn(20_000, dtype=torch.float64) * 1e200,
+        "few larger numbers": torch.randn(4, dtype=torch.float64) * 1e200,
+        "small numbers": torch.full((20_000,), 1e-30),
         "sparse": torch.eye(200).to_sparse(),
     }
 
