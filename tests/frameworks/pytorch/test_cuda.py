@@ -1,11 +1,13 @@
 """Recording on a GPU. What can be tried without one, test_device_statistics.py tries on tensors of the CPU.
 
-All of it is skipped where there is none: ``pytest -q tests/frameworks/pytorch/test_cuda.py``.
+All of it is skipped where there is none. ``make device`` runs what a pretended device shows as well
+(torture/pretended_device).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -24,9 +26,15 @@ from msprobe_ms.frameworks.pytorch import device_statistics
 from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.pytorch import PrecisionDebugger
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+DEVICE = os.environ.get("MSPROBE_DEVICE", "cuda")
+if DEVICE != "cuda":
+    from torture import pretended_device
 
-DEVICE = "cuda"
+    pretended = pretended_device.install()
+
+pytestmark = pytest.mark.skipif(DEVICE == "cuda" and not torch.cuda.is_available(), reason="there is no GPU")
+cuda_alone = pytest.mark.skipif(DEVICE != "cuda", reason="only a GPU has what this is about")
+
 LEVELS = ("L0", "L1", "mix")
 
 
@@ -52,6 +60,11 @@ class Net(nn.Module):
 def deterministic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "deterministic", True)
     monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
+
+
+def can_hold(tensor: torch.Tensor) -> bool:
+    """A pretended device has no sparse tensors."""
+    return DEVICE == "cuda" or not tensor.is_sparse
 
 
 def trained(debugger: PrecisionDebugger | None, autocast: torch.dtype | None = None) -> list[torch.Tensor]:
@@ -88,12 +101,13 @@ def dump_of(folder: Path, step: int = 0) -> dict[str, Any]:
 
 
 def test_figures_of_every_kind_are_the_hosts(warnings: list[str]) -> None:
-    framework, some = PyTorch(), tensors()
+    framework, some = PyTorch(), {name: tensor for name, tensor in tensors().items() if can_hold(tensor)}
     pending = [framework.device_statistics(tensor.to(DEVICE), sketch=True, md5=False) for tensor in some.values()]
     for (name, tensor), figures in zip(some.items(), framework.read_statistics(pending), strict=True):
         assert_as_on_host(name, tensor, tuple(figures))
 
 
+@cuda_alone
 @pytest.mark.parametrize("size", [16, 1 << 20, 1 << 26])
 def test_a_large_tensor_takes_a_bounded_part_of_the_memory(size: int) -> None:
     tensor = torch.randn(size, device=DEVICE, dtype=torch.bfloat16)
@@ -150,6 +164,11 @@ def test_figures_are_those_of_the_tensors_beside_them(level: str, tmp_path: Path
 
 def counts(step: Callable[[], Any]) -> tuple[int, int]:
     """Launches on the device and read-backs of what is done."""
+    if DEVICE != "cuda":
+        before = pretended.counts()
+        step()
+        launches, read_backs = (now - then for now, then in zip(pretended.counts(), before, strict=True))
+        return launches, read_backs
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as found:
         step()
         torch.cuda.synchronize()
@@ -186,6 +205,7 @@ def test_a_tensor_that_is_written_is_read_back_once(tmp_path: Path) -> None:
     assert read_backs == len(list(leaves(dump_of(tmp_path, 1)))) == 4
 
 
+@cuda_alone
 def test_a_graph_is_captured_while_a_step_is_recorded(tmp_path: Path, warnings: list[str]) -> None:
     net = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 8)).to(DEVICE)
     x = torch.randn(4, 64, device=DEVICE)
@@ -212,6 +232,7 @@ def test_a_graph_is_captured_while_a_step_is_recorded(tmp_path: Path, warnings: 
     ]  # fmt: skip
 
 
+@cuda_alone
 def test_figures_of_another_stream(tmp_path: Path) -> None:
     """What is written later, on the stream that computed it, does not show; nothing is read before it is there."""
     debugger = debugger_of(tmp_path, level="L1")
@@ -236,6 +257,7 @@ def test_figures_of_another_stream(tmp_path: Path) -> None:
         assert (given["Max"], given["Min"], given["Mean"]) == (3.0, 3.0, 3.0)
 
 
+@cuda_alone
 def test_a_compiled_function_stays_what_it_is(tmp_path: Path) -> None:
     compiled = torch.compile(lambda x: torch.relu(x @ x).sum())
     x = torch.randn(64, 64, device=DEVICE, requires_grad=True)
