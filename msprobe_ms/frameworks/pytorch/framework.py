@@ -43,6 +43,9 @@ _KINDS: dict[torch.dtype, Kind] = {
     dtype: kind for dtype in vars(torch).values() if isinstance(dtype, torch.dtype) and (kind := kind_of(str(dtype)))
 }
 
+#: The dtypes of numbers; others, packed ones for instance, have no figures.
+_NUMBERS = frozenset((*_KINDS, *_WIDER, torch.complex64, torch.complex128))
+
 #: Whether a tensor is the stand-in of a transform, such as vmap, which may have left it to others.
 _is_transformed: Callable[[Any], bool] = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda _: False)
 
@@ -171,7 +174,10 @@ class PyTorch(TorchModules):
     def device_statistics(self, tensor: Any, *, sketch: bool, md5: bool) -> Any:
         if not device_statistics.is_on_device(tensor):
             return None
-        return device_statistics.start(_strided(tensor), _WIDER.get(tensor.dtype), sketch=sketch, md5=md5)
+        plain = _strided(tensor)
+        if plain.dtype not in _NUMBERS:  # reading it back would fail, and with it that of others
+            return None
+        return device_statistics.start(plain, _WIDER.get(plain.dtype), sketch=sketch, md5=md5)
 
     def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
         with self.unseen(), self.quiet():

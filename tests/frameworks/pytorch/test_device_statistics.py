@@ -192,6 +192,19 @@ def test_tensors_of_every_kind_are_read_back_together(reads: list[int], monkeypa
     assert reads == [len(some)]
 
 
+def test_a_tensor_of_no_numbers_costs_no_other_its_figures(
+    tmp_path: Path, reads: list[int], warnings: list[str]
+) -> None:
+    debugger = PrecisionDebugger(dump_path=tmp_path, level="debug")
+    debugger.save({"packed": torch.zeros(4, dtype=torch.bits8), "ones": torch.ones(3)}, "both")
+    debugger.step()
+    (found,) = tmp_path.glob("step0/*/debug.json")
+    both = json.loads(found.read_text())["data"]["both.0.debug"]
+    assert both["packed"] is None and both["ones"]["Max"] == 1.0
+    assert reads == [1]
+    assert any("packed" in text for text in warnings)
+
+
 class Launches(TorchDispatchMode):
     """Operations that a device would be sent."""
 
