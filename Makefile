@@ -14,6 +14,7 @@
 # make online        eight ranks send calls to a host, all are killed, disks are full (ONLINE_ARGS="--minutes 3")
 # make fuzz          damage every kind of file at random, try every attack on every command (EXAMPLES=500)
 # make api-sweep     every API of MindSpore against its twin in PyTorch, a minute (API_SWEEP_ARGS="--apis Functional.selu")
+# make device  record on a pretended device, whose memory the host cannot read; two minutes, the first time (needs g++ and ninja)
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
 # make installs  install the wheel, with and without a compiler, a framework, a neighbour; make itself (two minutes)
 # make release-check  the same, build what would be published, install it into every Python that is here, use it (tools/release_check.py)
@@ -33,7 +34,7 @@ FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pypro
 # What is compiled at the install.
 ONE_PASS := $(wildcard msprobe_ms/arrays/one_pass*.[ch])
 
-.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep installs release-check clean
+.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep device installs release-check clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -107,6 +108,9 @@ interrupts: .venv/installed-test
 
 online: .venv/installed-test
 	$(BIN)/python -m torture.online --json online.json $(ONLINE_ARGS)
+
+device: .venv/installed-test
+	MSPROBE_DEVICE=pretended $(BIN)/python -m pytest -q tests/frameworks/pytorch/test_cuda.py
 
 api-sweep: .venv/installed-test
 	$(BIN)/python -m torture.api_sweep mindspore --json api_sweep.json $(API_SWEEP_ARGS)
