@@ -15,6 +15,7 @@
 # make fuzz          damage every kind of file at random, try every attack on every command (EXAMPLES=500)
 # make api-sweep     every API of MindSpore against its twin in PyTorch, a minute (API_SWEEP_ARGS="--apis Functional.selu")
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
+# make site     the documentation as pages that a browser opens offline, in English and Chinese, into build/site
 # make release-check  build what would be published, install it into every Python that is here, use it (tools/release_check.py)
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
@@ -32,7 +33,7 @@ FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pypro
 # What is compiled at the install.
 ONE_PASS := $(wildcard msprobe_ms/arrays/one_pass*.[ch])
 
-.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep release-check clean
+.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep site release-check clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -110,6 +111,15 @@ online: .venv/installed-test
 api-sweep: .venv/installed-test
 	$(BIN)/python -m torture.api_sweep mindspore --json api_sweep.json $(API_SWEEP_ARGS)
 	$(BIN)/python -m torture.api_sweep pytorch
+
+# A warning (a link or an anchor that leads nowhere, a page in no navigation) ends it.
+SPHINX = $(BIN)/python -m sphinx -q -W --keep-going -c docs/site
+site: .venv/installed-docs .venv/installed-test
+	rm -rf build/site build/site-doctrees
+	$(SPHINX) -d build/site-doctrees/en . build/site
+	$(SPHINX) -d build/site-doctrees/zh -t zh . build/site/zh
+	$(BIN)/python -m pytest -q tests/site
+	@echo "open build/site/index.html in a browser"
 
 # Each is run whatever the others found.
 torture:
