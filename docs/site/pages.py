@@ -71,17 +71,19 @@ class Pages:
             written, text = translation, (self.root / f"{translation}.md").read_text("utf-8")
         prose_and_code = _BLOCK_OF_CODE.split(text)
         prose_and_code[::2] = [
-            _LINK.sub(lambda link: self._led(link, posixpath.dirname(written), posixpath.dirname(name)), prose)
-            for prose in prose_and_code[::2]
+            _LINK.sub(lambda link: self._led(link, written, name), prose) for prose in prose_and_code[::2]
         ]
         below = self._contents() if name == _START else _DECISIONS_BELOW if name == _DECISIONS else ""
         return "".join(prose_and_code) + below
 
-    def _led(self, link: re.Match[str], written_in: str, shown_in: str) -> str:
-        """A link of a page that is written in one folder and shown as if it were in another."""
+    def _led(self, link: re.Match[str], written: str, name: str) -> str:
+        """A link of a page that is written under one name and shown as if it were under another."""
         picture, text, path, anchor = link.groups()
-        target = posixpath.normpath(posixpath.join(written_in, path))
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(written), path))
+        shown_in = posixpath.dirname(name)
         stem, suffix = posixpath.splitext(target)
+        if suffix in SUFFIXES and stem != written and stem == self._in_the_other(written):
+            return f'<a href="{posixpath.relpath(self.in_other_language(name), shown_in or ".")}">{text}</a>'
         if suffix in SUFFIXES and self._is_page(english := _in_english(stem)):
             shown = self.shown(english)
             kept = anchor or "" if shown in {stem, english} else ""  # headings of a translation are others
@@ -91,6 +93,10 @@ class Pages:
         if picture:
             return f"![{text}]({posixpath.relpath(target, shown_in or '.')})"
         return f"[{text}]({self._repository}/blob/main/{target})" if self._repository else text
+
+    def _in_the_other(self, name: str) -> str | None:
+        """The page that says the same in the other language."""
+        return _in_english(name) if self.chinese else self._translation(name)
 
     def _is_page(self, name: str) -> bool:
         return name in {_START, *self.names()} or name.startswith("docs/decisions/")

@@ -90,6 +90,8 @@ def repository(tmp_path: Path) -> Path:
         (False, "docs/one", "```text\n[two](two.md)\n[a](../configs/one.json)\n```\n", None),
         (False, "docs/one", "[out](https://example.org/two.md), [here](#a)", None),
         (True, "docs/zh/one", "[two](two.md)", "[two](../two.md)"),  # nobody has translated it
+        (False, "docs/one", "[中文](zh/one.md)", '<a href="../zh/docs/zh/one.html">中文</a>'),
+        (True, "docs/zh/one", "[English](../one.md)", '<a href="../../../docs/one.html">English</a>'),
         (True, "docs/two", "[one](one.md#first)", "[one](zh/one.md)"),  # whose headings are others
         (
             True,
