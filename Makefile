@@ -33,7 +33,7 @@ FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pypro
 # What is compiled at the install.
 ONE_PASS := $(wildcard msprobe_ms/arrays/one_pass*.[ch])
 
-.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep site release-check clean
+.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep release-check clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -114,6 +114,7 @@ api-sweep: .venv/installed-test
 
 # A warning (a link or an anchor that leads nowhere, a page in no navigation) ends it.
 SPHINX = $(BIN)/python -m sphinx -q -W --keep-going -c docs/site
+.PHONY: site
 site: .venv/installed-docs .venv/installed-test
 	rm -rf build/site build/site-doctrees
 	$(SPHINX) -d build/site-doctrees/en . build/site
