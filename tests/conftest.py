@@ -36,7 +36,7 @@ hypothesis.settings.load_profile("patient")
 
 
 #: Folders with long files before those with short ones, so that no worker is left alone with a long one.
-_ORDER = ("process", "installs", "frameworks", "attacks", "browser", "unit")
+_ORDER = ("process", "installs", "frameworks", "attacks", "browser", "site", "unit")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -159,6 +159,18 @@ def test_everything_offline_imports_without_a_framework(environment: Environment
     assert {"msprobe_ms.dump.names", "msprobe_ms.comparison.model", "msprobe_ms.dump.model"} <= set(done.stdout.split())
 
 
+def test_a_type_checker_sees_through_the_import_name_of_msprobe(environment: Environment, tmp_path: Path) -> None:
+    calls = ["PrecisionDebugger(level='L0', step=[0])", "PrecisionDebugger(levl='L0')", "seed_all(mode='yes')"]
+    (tmp_path / "script.py").write_text(
+        "\n".join(["from msprobe.mindspore import PrecisionDebugger, seed_all", *calls]) + "\n"
+    )
+    checked = [sys.executable, "-m", "mypy", "--strict", "--python-executable", environment.folder / "bin" / "python"]
+    done = subprocess.run([*checked, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert re.findall(r"^script\.py:(\d+): error: (\w+ \"\w+\")", done.stdout, re.MULTILINE) == [
+        ("3", 'Argument "levl"'), ("4", 'Argument "mode"'),
+    ], done.stdout  # fmt: skip
+
+
 @pytest.mark.parametrize("command", [("bin/msprobe",), ("bin/python", "-m", "msprobe_ms")])
 def test_the_command_line_starts_without_a_framework(
     environment: Environment, tmp_path: Path, command: tuple[str, ...]
