@@ -56,6 +56,7 @@ frameworks/pytorch: api_runner autograd device_statistics dropout framework mode
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
+page: filtered
 recording: debugger dynamic_step kernel_recorder modes parts_of_a_step recorder saved_values sent_steps step
     step_recorder updates
 recording/entry_points: auto context_manager every_python model_calls script when_imported
