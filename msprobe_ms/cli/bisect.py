@@ -31,7 +31,9 @@ def add_bisect(commands: Any) -> None:
     parser.add_argument("--factor", type=_factor, default=8, metavar="N", help="divide skip by it a round (default 8)")
     parser.add_argument("--next", nargs=2, type=Path, metavar=("DUMP", "GOLDEN"), help="decide on two dumps alone")
     parser.add_argument("--resume", action="store_true", help="go on with the bisection in -o")
-    parser.add_argument("-o", "--output_path", type=Path, metavar="DIR", help="where the rounds go (default ./bisect)")
+    parser.add_argument(
+        "-o", "--output_path", type=Path, metavar="DIR", help="where rounds and reports go (default ./bisect)"
+    )
     parser.add_argument("commands", nargs=argparse.REMAINDER, help="-- COMMAND --- GOLDEN COMMAND")
 
 
@@ -83,9 +85,11 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _decide(options: argparse.Namespace) -> int:
-    from msprobe_ms.bisect.decide import Round, decide, follow
+    from msprobe_ms.bisect.decide import REPORT, Round, decide, follow
 
-    decision = follow(Round(options.skip), decide(*options.next), [], options.factor)
+    report = options.output_path and options.output_path / REPORT
+    target, golden = options.next
+    decision = follow(Round(options.skip), decide(target, golden, report), [], options.factor)
     if decision.next is None:
         print_verdict([f"{'FOUND' if decision.found else 'NOT FOUND'}: {decision.said}"])
         return DONE
