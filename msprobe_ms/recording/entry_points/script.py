@@ -70,6 +70,8 @@ class Watches:
             if self._seed is not None:
                 tool.seed_all(self._seed, mode=True)
         except Exception as error:  # another package of this name, or a release of it that is not known
+            if name == "torch" and _is_msadapter():
+                return  # whose training MindSpore tells of
             logger.warning("msprobe run: %s cannot be watched: %s: %s", name, type(error).__name__, error)
             return
         recorder = TrainingRecorder(
@@ -77,6 +79,13 @@ class Watches:
         )
         self._recorders.append(recorder)
         self._patches.append(training.watch_training(recorder))
+
+
+def _is_msadapter() -> bool:
+    """Whether ``torch`` is MSAdapter's, which stands on MindSpore."""
+    if "mindspore" not in sys.modules:
+        return False
+    return bool(importlib.import_module("msprobe_ms.frameworks.msadapter").is_in_use())
 
 
 def prepare_script(
