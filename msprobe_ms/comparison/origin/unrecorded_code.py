@@ -53,6 +53,14 @@ class UnrecordedCode:
                 told.append(f"{len(inside)} in the {side} ({'the first ' if len(inside) > 1 else ''}{inside[0].name})")
         return ", ".join(told)
 
+    def alone_before(self, pair: Pair) -> list[Entry]:
+        """The target's calls that stand unpaired between the last pair and this one, the last first."""
+        return list(self._ours.unpaired_before(pair.target)) if pair.target is not None else []
+
+    def alone_inside(self, pair: Pair) -> list[Entry]:
+        """The target's calls that ran unpaired inside this pair, inside no pair within it, the last first."""
+        return list(reversed(self._ours.unpaired_inside(pair.target))) if pair.target is not None else []
+
     def places(self, node: Node, row: Row) -> str:
         """Between which recorded calls the code lies that made this input of ``node``, in words; "" if none ran before.
 
