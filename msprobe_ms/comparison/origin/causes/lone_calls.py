@@ -3,8 +3,8 @@
 They are told after the origin itself, as what may have made the value that differs. Of a module without a counterpart
 nothing was compared: the other side computes what it does in code of a container, or in functions that were not
 recorded. One that gives out what it took in, or what a module inside it gave out, made nothing, and one whose results
-are compared elsewhere and agree made no error. Of layers that are one on the other side, statistics do not show the
-order of elements, nor a sum of gradients.
+are compared elsewhere and agree made no error. One around the call where the difference shows may have made it before.
+Of layers that are one on the other side, statistics do not show the order of elements, nor a sum of gradients.
 """
 
 from __future__ import annotations
@@ -46,19 +46,25 @@ class LoneCalls:
             return []
         if any(other < place for other, _ in found) or (node.is_backward and _has_missing_gradient(found)):
             return []
-        if origin.state == "input":
-            beside = node.parent.children if node.parent is not None else ()
-            calls, before = self._evidence.unrecorded.alone_before(node.pair), _before(node, beside)
-        elif origin.state in RESULTS:
-            first = next(filter(_takes_in_error, node.children), None)
-            unrecorded = self._evidence.unrecorded
-            calls = unrecorded.alone_before(first.pair) if first is not None else unrecorded.alone_inside(node.pair)
-            before = _before(first, node.children)
-        else:
+        shown: Node | None = node
+        beside = node.parent.children if node.parent is not None else ()
+        if origin.state in RESULTS:
+            shown, beside = next(filter(_takes_in_error, node.children), None), node.children
+        elif origin.state != "input":
             return []
-        alone = [_alone(entry) for entry in self._makers([entry for entry in calls if _is_module(entry)])]
-        joined = [_joined(each) for each in before if _is_unseen(each)]
-        return [(place, each) for each in (*alone[:_TOLD], *joined[:_TOLD])]
+        unrecorded = self._evidence.unrecorded
+        calls = unrecorded.alone_before(shown.pair) if shown is not None else unrecorded.alone_inside(node.pair)
+        alone = self._makers([entry for entry in calls if _is_module(entry)])[:_TOLD]
+        if shown is not None:
+            alone += [entry for entry in self._around(shown) if entry not in alone]
+        joined = [each for each in _before(shown, beside) if _is_unseen(each)][:_TOLD]
+        return [(place, each) for each in (*map(_alone, alone), *map(_joined, joined))]
+
+    def _around(self, node: Node) -> list[Entry]:
+        """The module without a counterpart in which the call is, unless it was given what differs."""
+        row = worst(node.rows("input"))
+        around = [each for each in self._evidence.unrecorded.alone_around(node.pair) if _is_module(each)][:1]
+        return [each for each in around if row is None or fingerprint(row) not in set(_taken(each))]
 
     def _makers(self, modules: Sequence[Entry]) -> list[Entry]:
         """Those that give out what nothing inside them did and what agrees nowhere."""

@@ -83,3 +83,24 @@ def test_layers_that_are_one_on_the_other_side_may_have_another_order() -> None:
     assert (second.target, second.kind) == ("Cell.attn.p + q.Dense.forward.0.output.0", OriginKind.NOT_COMPARED)
     healthy = projections(ACTIVE, OUT, joined=False)
     assert compare_dumps(healthy, golden, Options(mappings)).origins == []
+
+
+@pytest.mark.parametrize("given_it", [False, True])
+def test_a_module_around_the_call_where_it_shows_is_told_unless_it_was_given_it(given_it: bool) -> None:
+    def behind(taken: np.ndarray, *, enclosed: bool) -> Dump:
+        """A layer inside a container of the MLP's, whose code may change what the layer takes in."""
+        layer, around = "Cell.mlp.head.fc.Dense.forward.0", "Cell.mlp.head.Head.forward.0"
+        given = OUT if taken is HIDDEN else WRONG_OUT
+        values = {layer: (taken, given), around: (taken if given_it else X, given), BLOCK: (X, given)}
+        names = [layer, *([around] if enclosed else []), BLOCK]
+        made = dump([tensor(f"{state}.0", values[name][place], name) for name in names
+                     for place, state in enumerate(("input", "output"))])  # fmt: skip
+        made.entries[layer].parent = around if enclosed else BLOCK
+        if enclosed:
+            made.entries[around].parent = BLOCK
+        return made
+
+    found = compare_dumps(behind(WRONG, enclosed=True), behind(HIDDEN, enclosed=False), Options()).origins
+    assert found[0].target == f"{BLOCK}.output.0"
+    alone = [each.target for each in found if each.kind == OriginKind.NOT_COMPARED]
+    assert alone == ([] if given_it else ["Cell.mlp.head.Head.forward.0.output.0"])
