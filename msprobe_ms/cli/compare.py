@@ -130,6 +130,13 @@ def _add_report(report: Any) -> None:
     report.add_argument(
         "-tensor_log", "--is_print_compare_log", action="store_true", help="changes nothing, as in msprobe 26.x"
     )
+    report.add_argument(
+        "--consistent_check", action="store_true",
+        help="one side is an inference: no gradients, and modules are paired as with -lm",
+    )  # fmt: skip
+    report.add_argument(
+        "--backend", choices=("fsdp", "megatron"), help="changes nothing: with --consistent_check names are found"
+    )
     report.add_argument("--exit-code", action="store_true", help="exit with 1 when the dumps diverge")
     report.add_argument("--node", metavar="NAME", help=_NODE_HELP)
     report.add_argument(
@@ -223,6 +230,7 @@ def _compare(options: argparse.Namespace) -> int:
         api_mapping=options.api_mapping,
         data_mapping=options.data_mapping,
         operation_mapping=options.op_mapping_file,
+        inference=options.consistent_check,
         fuzzy=options.fuzzy_match,
         profile=profile,
         thresholds=options.thresholds,

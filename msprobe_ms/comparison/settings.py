@@ -19,6 +19,7 @@ class Settings:
 
     ``…_mapping``   a yaml file; True is the bare flag of the command: layers are found from the dumps, Cells pair with
                     Modules, functions by the built-in table
+    ``inference``   one side is an inference: what only a training has is left out, and layers are found from the dumps
     ``fuzzy``       ignore call indices while pairing
     ``profile``     columns and rules of the table: ``own``, ``latest`` or ``v110``
     ``thresholds``  a yaml file of values to measure and judge by, where not the usual
@@ -34,6 +35,7 @@ class Settings:
     api_mapping: Path | Literal[True] | None = None
     data_mapping: Path | None = None
     operation_mapping: Path | None = None
+    inference: bool = False
     fuzzy: bool = False
     profile: str = "own"
     thresholds: Path | None = None
@@ -54,7 +56,8 @@ class Settings:
             mappings=load_mappings(
                 self.cell_mapping, layer, self.data_mapping, self.api_mapping, self.operation_mapping
             ),
-            align=self.layer_mapping is True,
+            align=self.layer_mapping is True or (self.inference and layer is None),
+            forward_only=self.inference,
             fuzzy=self.fuzzy,
             profile=self.profile,
             thresholds=thresholds,
