@@ -181,7 +181,7 @@ def beside_or_here(path: Path, config_file: Path) -> Path:
         if place.is_file():
             return place
     looked = " and ".join(show_path(place) for place in places)
-    raise Rejected(((), f"{show_path(path)} is not a file (looked for {looked}); use the path of a yaml file"))
+    raise Rejected(((), f"{show_path(path)} is not a file (looked for {looked}); use the path of a file that is there"))
 
 
 _MODULE_GRAMMAR = (

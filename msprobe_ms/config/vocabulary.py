@@ -90,10 +90,12 @@ class Selection(TypedDict, total=False):
     parameters: bool
     model_itself: bool
     layers: bool
+    primitives: bool
     numbers: Literal["by_name", "by_position"]
     call_sites: bool
     strides: bool
     api_list: str
+    acl_config: str
     scope: Sequence[str | None] | Mapping[str, str | None]
     list: Sequence[str]
     skip: int
