@@ -128,7 +128,7 @@ def _add_report(report: Any) -> None:
         help="no tables, but in which ranks and calls error begins first (diff_analyze_….json)",
     )  # fmt: skip
     report.add_argument(
-        "-tensor_log", "--is_print_compare_log", action="store_true", help="changes nothing, as in msprobe 26.x"
+        "-tensor_log", "--is_print_compare_log", action="store_true", help="log what is found of each value"
     )
     report.add_argument(
         "--consistent_check", action="store_true",
@@ -242,6 +242,7 @@ def _compare(options: argparse.Namespace) -> int:
         html=not options.no_html,
         html_rows=options.html_rows,
         html_stacks=not options.html_no_stacks,
+        log_values=options.is_print_compare_log,
     ).options()
     if options.node is not None and sides.ranks is None and sides.steps is None:
         return _print_node(sides, settings, options)

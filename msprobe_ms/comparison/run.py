@@ -55,7 +55,7 @@ class Options:
     """How to compare and what to write.
 
     ``align`` finds out which module is which, for those that the mappings say nothing of. ``forward_only`` leaves out
-    what only a training has: gradients, updates and the loss.
+    what only a training has: gradients, updates and the loss. ``log_values`` logs what is found of each value.
     ``profile`` names the columns and rules: ``v110``, ``latest`` or ``own``; ``thresholds`` are changes to its figures
     and to the tolerances; ``algorithms`` are the user's own metrics of real data. ``html`` writes the page to look at,
     ``html_rows`` with the figures of all rows, however many, ``html_stacks`` with call sites and paths. ``advice_form``
@@ -76,6 +76,7 @@ class Options:
     html: bool = False
     html_rows: Literal["all"] | None = None
     html_stacks: bool = True
+    log_values: bool = False
 
     @property
     def report(self) -> Profile:
@@ -120,7 +121,16 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
     comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs), evidence.asked)
     comparison.verdict = verdict_of(comparison)
     judge(comparison, profile)
+    if options.log_values:
+        _log_values(comparison)
     return comparison
+
+
+def _log_values(comparison: Comparison) -> None:
+    for row in comparison.rows:
+        item = row.target or row.golden
+        if item is not None:
+            logger.info("%s: %s", item.name, ", ".join(filter(None, (row.result, row.reason))))
 
 
 def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings) -> Evidence:

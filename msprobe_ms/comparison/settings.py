@@ -28,6 +28,7 @@ class Settings:
     ``advice_form``  "mindstudio": in the form of its analyzer, not in the profile's
     ``html``, ``html_rows``  the page to look at; "all": with the figures of all rows, however many
     ``html_stacks``  with call sites and paths
+    ``log_values``  a line in the log for each value
     """
 
     layer_mapping: Path | Literal[True] | None = None
@@ -47,6 +48,7 @@ class Settings:
     html: bool = False
     html_rows: Literal["all"] | None = None
     html_stacks: bool = True
+    log_values: bool = False
 
     def options(self) -> Options:
         """Read the files and return the options of a run. Raises MsprobeError: what cannot be read."""
@@ -69,4 +71,5 @@ class Settings:
             html=self.html,
             html_rows=self.html_rows,
             html_stacks=self.html_stacks,
+            log_values=self.log_values,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -101,7 +102,14 @@ def test_only_what_both_have_is_compared(said_of: Compare, tmp_path: Path) -> No
     assert "backward" not in said and "paired: 12 of 12 modules" in said
 
 
-def test_what_the_inference_computes_otherwise_is_found(said_of: Compare, tmp_path: Path) -> None:
+def test_what_the_inference_computes_otherwise_is_found(
+    said_of: Compare, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     record_both(tmp_path, scale=1.1)
-    said = said_of("--consistent_check")
-    assert said.startswith("DIVERGENT") and "Module.lm_head.Linear.forward.0.parameters.weight" in said
+    caplog.set_level(logging.INFO, "msprobe_ms")
+    said = said_of("--consistent_check", "-tensor_log")
+    weight = "Module.lm_head.Linear.forward.0.parameters.weight"
+    assert said.startswith("DIVERGENT") and weight in said
+    logged = dict(record.getMessage().partition(": ")[::2] for record in caplog.records)
+    assert logged["Module.lm_head.Linear.forward.0.parameters.bias"] == "agrees"
+    assert logged[weight].startswith("origin, The error begins here: parameters.weight deviates by 0.1")
