@@ -68,6 +68,7 @@ def test_each_command(
         (tmp_path / name).symlink_to(written / name)
     paths = {"npu_path": str(first_dump(written / "target")), "bench_path": str(first_dump(written / "golden"))}
     (tmp_path / "compare.json").write_text(json.dumps(paths))
+    (tmp_path / "dump.json").symlink_to(first_dump(written / "target"))
     if "merge_result" in line:
         (tmp_path / "merge.yaml").write_text("compare_index: [Max diff]\n")
         for rank in (0, 1):
