@@ -93,7 +93,14 @@ def _add_sides(sides: Any) -> None:
     chosen = "to compare: 0,1 or 0-3 (default all)"
     sides.add_argument("--rank", type=numbers, metavar="N,N,…", help=f"the ranks {chosen}")
     sides.add_argument("--step", type=numbers, metavar="N,N,…", help=f"the steps {chosen}")
+    sides.add_argument("-m", "--mode", type=_mode, default="auto", help="auto alone: what is compared is found out")
     sides.add_argument("--scheduler", metavar="ADDRESS", help="compare ranks and steps on the Dask cluster there")
+
+
+def _mode(text: str) -> str:
+    if text != "auto":
+        raise argparse.ArgumentTypeError(f"{text!r} is not supported: dumps of graphs and models offline are not read")
+    return text
 
 
 def _add_report(report: Any) -> None:
