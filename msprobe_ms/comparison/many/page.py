@@ -18,6 +18,7 @@ from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.page.columns import Columns, floats, rounded
 from msprobe_ms.page.template import escaped, write_page
+from msprobe_ms.support.translation import tr
 
 #: Pairs in the static table; the script shows all.
 _MOST = 200
@@ -145,7 +146,7 @@ def _header(told: Sequence[str], pairs: Sequence[PairTold], verdict: str, of: st
     yield f'<header id="verdict" class="{verdict}">'
     yield f"<h1><strong>{escaped(word.rstrip(':'))}</strong> {escaped(rest, _SENTENCE)}</h1>"
     yield "".join(f'<p class="reason">{escaped(line.strip(), _SENTENCE)}</p>' for line in others)
-    titles = ("verdict", "the error begins at") if of == "comparisons" else ("values", "the first not finite")
+    titles = ("verdict", tr("the error begins at")) if of == "comparisons" else ("values", tr("the first not finite"))
     heads = "".join(f"<th>{title}</th>" for title in ("step", "rank", *titles, "why"))
     yield f"<table><thead><tr>{heads}</tr></thead><tbody>"
     shown = [each for each in pairs if each.verdict not in _CALM] or list(pairs)
@@ -159,7 +160,7 @@ def _header(told: Sequence[str], pairs: Sequence[PairTold], verdict: str, of: st
 def _table_row(pair: PairTold) -> str:
     verdict = escaped(pair.verdict)
     link = f'<a href="./{escaped(quote(pair.page))}">{verdict}</a>' if pair.page else verdict
-    why = f"handed to it by {pair.handed_by}" if pair.handed_by else pair.reason
+    why = tr("handed to it by {handed_by}", handed_by=pair.handed_by) if pair.handed_by else pair.reason
     cells = (escaped("" if pair.step is None else str(pair.step)), escaped(pair.rank), link,
              f"<bdi>{escaped(pair.origin).replace('.', '.<wbr>')}</bdi>", escaped(why, _SENTENCE))  # fmt: skip
     return f'<tr class="{verdict}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'

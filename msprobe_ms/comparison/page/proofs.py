@@ -14,6 +14,7 @@ from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.terminal import is_provable
 from msprobe_ms.page.template import INDEX, escaped, index_text
 from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.translation import tr
 
 #: What stands around the proofs in a page's header; no text of a dump holds it, as all of them are escaped.
 _PLACE = b'<div id="proofs">', b"</div>"
@@ -43,11 +44,11 @@ def prove_command(outcome: Outcome, summary: str = "", *, stacks: bool = True) -
     ``summary``: the file beside the page that names the dumps; without one the command names them.
     """
     if summary:
-        return f"msprobe prove {quote(summary)}"
+        return tr("msprobe prove {summary}", summary=quote(summary))
     sides = [str(dump.path) for dump in (outcome.target, outcome.golden)]
     if not stacks or not all(map(str.isprintable, sides)):
         return ""
-    return f"msprobe prove -tp {quote(sides[0])} -gp {quote(sides[1])}"
+    return tr("msprobe prove -tp {sides} -gp {other_sides}", sides=quote(sides[0]), other_sides=quote(sides[1]))
 
 
 def asking_html(outcome: Outcome, summary: str = "", *, stacks: bool = True) -> str:
@@ -57,7 +58,9 @@ def asking_html(outcome: Outcome, summary: str = "", *, stacks: bool = True) -> 
     if not command or origin is None or not is_provable(origin) or not origin.target.isprintable():
         return _placed("")
     # A summary tells the first origin itself.
-    whole = escaped(command if summary else f"{command} --node {quote(origin.target)}", _SENTENCE)
+    whole = escaped(
+        command if summary else tr("{command} --node {target}", command=command, target=quote(origin.target)), _SENTENCE
+    )
     return _placed(f'<p class="reason">Which side is wrong, and by what: <code>{whole}</code></p>')
 
 

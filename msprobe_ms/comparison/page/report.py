@@ -18,6 +18,7 @@ from msprobe_ms.comparison.page.verdict import provenance, provenance_html, titl
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.terminal import call_site
 from msprobe_ms.page.template import write_page
+from msprobe_ms.support.translation import tr
 
 
 def write_report(
@@ -95,7 +96,7 @@ def _origin(origin: Origin, by_name: dict[str, Pair], rows: Rows, calls: Calls) 
         "reason": origin.reason,
         "details": list(origin.details),
         "site": call_site(origin, by_name),
-        "command": f"--node {quote(origin.target)}" if origin.target.isprintable() else "",
+        "command": tr("--node {target}", target=quote(origin.target)) if origin.target.isprintable() else "",
     }
 
 

@@ -18,24 +18,30 @@ from msprobe_ms.comparison.reporting.terminal import (
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.page.template import escaped
+from msprobe_ms.support.translation import tr, tr_beginning, translated
 
 #: Further origins that are told; the others are in the page's table.
 _TOLD = 5
 #: Longest sentence that is shown whole, in characters.
 _SENTENCE = 2_000
 _DISCLOSES = {
-    True: "This file holds statistics of the recorded tensors, the names of modules and functions, paths of the dumps, "
-    "and paths and lines of the source code that made the calls. With --html-no-stacks there are no paths and no code.",
-    False: "This file holds statistics of the recorded tensors and the names of modules and functions. Paths and code "
-    "were left out.",
+    True: tr(
+        "This file holds statistics of the recorded tensors, the names of modules and functions, "
+        "paths of the dumps, and paths and lines of the source code that made the calls. With "
+        "--html-no-stacks there are no paths and no code."
+    ),
+    False: tr(
+        "This file holds statistics of the recorded tensors and the names of modules and functions. "
+        "Paths and code were left out."
+    ),
 }
 
 
 def title_of(outcome: Outcome) -> str:
     """Return the page's title, as a browser's tab shows it."""
     comparison = outcome.comparison
-    where = f" at {comparison.origins[0].target}" if comparison.origins else ""
-    beginning = f"{outcome.title}: " if outcome.title else ""
+    where = tr(" at {target}", target=comparison.origins[0].target) if comparison.origins else ""
+    beginning = tr("{title}: ", title=outcome.title) if outcome.title else ""
     return f"{beginning}{comparison.verdict.upper()}{where}"
 
 
@@ -70,7 +76,7 @@ def _first(first: Origin, by_name: dict[str, Pair]) -> Iterator[str]:
 
 def _others(origins: Sequence[Origin]) -> Iterator[str]:
     if origins:
-        more = [f"{each.target}: {each.reason.partition(': ')[0]}" for each in origins]
+        more = [tr("{target}: {reason}", target=each.target, reason=tr_beginning(each.reason)) for each in origins]
         yield f"<h2>Perhaps also at</h2>{_listed('others', _few(more))}"
 
 
@@ -102,14 +108,18 @@ def provenance(outcome: Outcome, *, stacks: bool = True) -> list[tuple[str, str]
         ("target", dump_text(target, path=stacks)),
         ("golden", dump_text(golden, path=stacks)),
         ("compared by", f"{outcome.comparison.mode}"),
-        ("files beside this one", ", ".join(file.name for file in outcome.files) or "none"),
+        (tr("files beside this one"), ", ".join(file.name for file in outcome.files) or "none"),
         ("made by", made_by()),
     ]
 
 
 def made_by() -> str:
     """Return the versions of this package and of Python."""
-    return f"msprobe-ms {metadata.version('msprobe-ms')}, Python {platform.python_version()}"
+    return tr(
+        "msprobe-ms {version}, Python {python_version}",
+        version=metadata.version("msprobe-ms"),
+        python_version=platform.python_version(),
+    )
 
 
 def provenance_html(told: Iterable[tuple[str, str]], *, stacks: bool = True) -> str:
@@ -121,13 +131,13 @@ def provenance_html(told: Iterable[tuple[str, str]], *, stacks: bool = True) -> 
 
 def dump_text(dump: Dump, *, path: bool = True) -> str:
     """Return where a dump is and what it holds."""
-    held = f"{dump.framework}, level {dump.level}, task {dump.task}"
-    return f"{dump.path} ({held})" if path else held
+    held = tr("{framework}, level {level}, task {task}", framework=dump.framework, level=dump.level, task=dump.task)
+    return tr("{path} ({held})", path=dump.path, held=held) if path else held
 
 
 def _few(texts: Sequence[str]) -> list[str]:
     left = len(texts) - _TOLD
-    return [*texts[:_TOLD], *([f"and {left} more, listed below"] if left > 0 else [])]
+    return [*texts[:_TOLD], *([tr("and {left} more, listed below", left=left)] if left > 0 else [])]
 
 
 def _listed(kind: str, texts: Iterable[str]) -> str:

@@ -21,6 +21,7 @@ from msprobe_ms.comparison.statistics import is_non_finite
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.files import DEFAULT, replacing
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     import xlsxwriter
@@ -216,7 +217,13 @@ def writing(path: Path) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         reason = error.strerror or str(error)
-        raise UsageError(f"{path}: the report cannot be written: {reason}; accepted is a writable folder") from error
+        raise UsageError(
+            tr(
+                "{path}: the report cannot be written: {reason}; accepted is a writable folder",
+                path=path,
+                reason=reason,
+            )
+        ) from error
 
 
 def _strict_number(value: Cell) -> Cell:

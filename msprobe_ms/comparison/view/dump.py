@@ -17,6 +17,7 @@ from msprobe_ms.dump.columns import ItemSlice
 from msprobe_ms.dump.model import Dump, Entry
 from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.page.template import escaped, write_page
+from msprobe_ms.support.translation import tr
 
 _SENTENCE = 2_000
 
@@ -30,7 +31,7 @@ def write_dump(file: BinaryIO, dump: Dump, *, all_rows: bool = False, stacks: bo
     if not stacks:
         answer = _without_places(answer)
     about = [("dump", dump_text(dump, path=stacks)), ("made by", made_by())]
-    title = f"{dump.path.parent.name}: {_headline(dump, answer)}"
+    title = tr("{name}: {headline}", name=dump.path.parent.name, headline=_headline(dump, answer))
     found = (answer.first, answer.first_nan, answer.outside)
     index = {
         **content.index,
@@ -66,12 +67,17 @@ def _rows(entry: Entry) -> Iterator[Row]:
 
 def _headline(dump: Dump, answer: FirstNonFinite) -> str:
     if answer.first is not None:
-        return f"{answer.first.holds} first at {answer.first.entry}.{answer.first.item}"
+        return tr(
+            "{holds} first at {entry}.{item}",
+            holds=answer.first.holds,
+            entry=answer.first.entry,
+            item=answer.first.item,
+        )
     if answer.entries:
-        return f"{answer.entries} entries hold what is not finite"
+        return tr("{entries} entries hold what is not finite", entries=answer.entries)
     if dump.task == "overflow_check":
-        return "overflow_check found no NaN and no infinity"
-    return f"{counted_entries(len(dump.entries))}, every value finite"
+        return tr("overflow_check found no NaN and no infinity")
+    return tr("{counted_entries}, every value finite", counted_entries=counted_entries(len(dump.entries)))
 
 
 def _header(dump: Dump, answer: FirstNonFinite, damage: str) -> str:
@@ -88,16 +94,31 @@ def _sentences(answer: FirstNonFinite, damage: str) -> Iterator[str]:
     if damage:
         yield damage
     if answer.first is not None:
-        yield f"{answer.first.item} holds {answer.first.holds}, although what the call takes in is finite"
+        yield tr(
+            "{item} holds {holds}, although what the call takes in is finite",
+            item=answer.first.item,
+            holds=answer.first.holds,
+        )
     if answer.first_nan is not None:
         where = f"{answer.first_nan.entry}.{answer.first_nan.item}"
-        yield f"the first NaN made of values that hold none is {where} (an infinity may be meant, as in a mask)"
+        yield tr(
+            "the first NaN made of values that hold none is {where} (an infinity may be meant, as in a mask)",
+            where=where,
+        )
     if answer.outside is not None:
         where = f"{answer.outside.entry}.{answer.outside.item}"
-        yield f"{answer.outside.holds} came in from outside at {where}: data, a weight, or code that was not recorded"
+        yield tr(
+            "{holds} came in from outside at {where}: data, a weight, or code that was not recorded",
+            holds=answer.outside.holds,
+            where=where,
+        )
     if answer.entries:
         verb = "hold" if answer.entries > 1 else "holds"
-        yield f"{counted_entries(answer.entries)} of the dump {verb} what is not finite"
+        yield tr(
+            "{counted_entries} of the dump {verb} what is not finite",
+            counted_entries=counted_entries(answer.entries),
+            verb=verb,
+        )
 
 
 def _places(answer: FirstNonFinite) -> str:
@@ -122,7 +143,9 @@ def _origin(value: NonFiniteValue, calls: Calls, rows: Rows) -> dict[str, object
         "row": place,
         "kind": "not finite",
         "stage": None,
-        "reason": f"{value.item} holds {value.holds}, although what the call takes in is finite",
+        "reason": tr(
+            "{item} holds {holds}, although what the call takes in is finite", item=value.item, holds=value.holds
+        ),
         "details": [],
         "site": value.called,
         "command": "",

@@ -19,6 +19,7 @@ from msprobe_ms.dump.names import BACKWARD, JOINED, is_function, parse_entry
 from msprobe_ms.support.files import replacing
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.yaml_files import quoted
 
 #: Target entries and golden entries that are each other together; one of the two is alone.
@@ -96,7 +97,9 @@ class _Resolving:
         missing = _missing(name, "target", self.target, self.ours)
         for each in self._goldens(golden_name):
             missing += _missing(each, "golden", self.golden, self.theirs)
-        self.unknown.extend(missing or [f"{name}: {golden_name} (an entry beside an item)"])
+        self.unknown.extend(
+            missing or [tr("{name}: {golden_name} (an entry beside an item)", name=name, golden_name=golden_name)]
+        )
 
     def _goldens(self, name: str | None) -> list[str]:
         """The golden entries that a value names; a module made of several (see ``fused``) bears all their names."""
@@ -147,13 +150,18 @@ class _Resolving:
                 self.pairs.fallback[entry] = golden_entry
         if self.unknown:
             logger.warning(
-                "data mapping: %d names are not in the dump and skipped: %s",
-                len(self.unknown),
-                listed(self.unknown, _LISTED),
+                tr(
+                    "data mapping: {count} names are not in the dump and skipped: {unknown}",
+                    count=len(self.unknown),
+                    unknown=listed(self.unknown, _LISTED),
+                ),
             )
         if self.refused:
             logger.warning(
-                "data mapping: the golden name is taken by an earlier line, skipped: %s", listed(self.refused, _LISTED)
+                tr(
+                    "data mapping: the golden name is taken by an earlier line, skipped: {refused}",
+                    refused=listed(self.refused, _LISTED),
+                )
             )
 
 
@@ -185,11 +193,11 @@ def _missing(name: str, side: str, dump: Dump, items: Mapping[str, Item]) -> lis
     return [] if name in dump.entries or name in items else [f"{name} ({side})"]
 
 
-_HEADER = """\
+_HEADER = tr("""\
 # What stood beside what, and behind it what said so: data, api, layer or cell mapping, automatic, name, scope (calls of
 # one meaning inside one call of a module), group (several calls that are one of the other side). null: nothing.
 # Corrected, this is a data mapping: msprobe compare ... -dm {name}
-"""
+""")
 #: Names that mean themselves in yaml, whatever stands around them.
 _PLAIN = re.compile(r"[A-Za-z]\w*(\.\w+)+", re.ASCII)
 #: Characters of a key without a mark, quotes and all.
@@ -212,9 +220,9 @@ def write_pairing(pairs: Sequence[Pair], output: Path, timestamp: str, name_suff
 def _lines(pair: Pair) -> list[str]:
     target, golden = pair.target, pair.golden
     if target is None:
-        return [f"# only in the golden: {_spelled(golden.name)}"] if golden is not None else []
+        return [tr("# only in the golden: {spelled}", spelled=_spelled(golden.name))] if golden is not None else []
     if golden is None:
-        return [f"{_key(target.name)} null"]
+        return [tr("{key} null", key=_key(target.name))]
     if pair.how == PairedBy.GROUP and (lines := _group(pair)):
         return lines
     if pair.how in _ITEM_BY_ITEM and (lines := _items(pair)):
