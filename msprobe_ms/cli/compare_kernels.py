@@ -102,7 +102,7 @@ def _nan_analyze(options: argparse.Namespace) -> int:
     steps = analyze(options.input_path)
     for step in steps:
         print_lines(analysis_lines(step))
-    print_lines([f"report: {write_analysis(steps, output_folder(options))}"])
+    print_lines([tr("report: {path}", path=write_analysis(steps, output_folder(options)))])
     return exit_status(options, divergent=any(step.found for step in steps))
 
 
@@ -112,5 +112,5 @@ def _overflow_check(options: argparse.Namespace) -> int:
     answers = first_bad(options.input_path)
     for answer in answers:
         print_lines(answer_lines(answer))
-    print_lines([f"report: {write_answer(answers, output_folder(options))}"])
+    print_lines([tr("report: {path}", path=write_answer(answers, output_folder(options)))])
     return DONE

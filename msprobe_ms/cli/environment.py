@@ -62,5 +62,7 @@ def _run(options: argparse.Namespace) -> int:
         raise UsageError(tr("config_check: --dump belongs to -d; a collection holds what it had of a dump"))
     rows = compare_collections(*map(read_collection, options.compare))
     print_verdict(environment_lines(rows))
-    print_lines([f"report: {write_environments(rows, options.output_path or Path('output'), csv=options.csv)}"])
+    print_lines(
+        [tr("report: {path}", path=write_environments(rows, options.output_path or Path("output"), csv=options.csv))]
+    )
     return exit_status(options, divergent=any(row.status is Status.ERROR for row in rows))

@@ -54,5 +54,5 @@ def _run(options: argparse.Namespace) -> int:
         comparison = compare_gradients(options.target, options.golden, mappings, tell)
     print_verdict(gradient_lines(comparison))
     page, *others = write_gradients(comparison, output_folder(options))
-    print_lines([f"report: {page}", *(tr("table: {each}", each=each) for each in others[:5])])
+    print_lines([tr("report: {path}", path=page), *(tr("table: {each}", each=each) for each in others[:5])])
     return exit_status(options, divergent=comparison.parting is not None)

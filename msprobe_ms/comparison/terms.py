@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from enum import Enum, IntEnum
 
+from msprobe_ms.support.translation import tr
+
 
 class _Term(str, Enum):
     """A term that reads as its text wherever it is printed or written, in every version of Python."""
@@ -116,3 +118,11 @@ class Side(IntEnum):
 TARGET, GOLDEN = Side
 
 _OTHER = (GOLDEN, TARGET)
+
+#: Words that files hold in English, as messages: where they are told, ``tr`` of the word finds them.
+WORDS = (
+    tr("target"), tr("golden"),
+    tr("consistent"), tr("divergent"), tr("incomplete"), tr("failed"),
+    tr("statistics"), tr("md5"), tr("tensor"),
+    tr("comparisons"), tr("dumps"),
+)  # fmt: skip

@@ -107,7 +107,11 @@ def tr_beginning(text: str) -> str:
 
 def translated(text: object) -> str:
     """Return a text, or the text of an error, in the language of the user."""
-    return _told(text, _catalogue(language()))
+    if isinstance(text, BaseException):
+        text = _message_of(text)
+    if not isinstance(text, Message) or (wanted := language()) == "en":
+        return str(text)
+    return str(_told(text, _catalogue(wanted)))
 
 
 def language() -> str:
@@ -155,8 +159,6 @@ def _catalogue(name: str) -> gettext.NullTranslations:
 
 def _told(value: Any, catalogue: gettext.NullTranslations) -> Any:
     """A value in the language of a catalogue; what is no message stays what it is."""
-    if isinstance(value, BaseException):
-        value = _message_of(value)
     if not isinstance(value, Message):
         return value
     try:

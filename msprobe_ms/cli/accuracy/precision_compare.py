@@ -53,5 +53,5 @@ def _run(options: argparse.Namespace) -> int:
     comparison = compare_precision(options.target, options.golden, thresholds, options.profile)
     with claimed_timestamp(options.output, PREFIX) as timestamp:
         paths = write_comparison(comparison, options.output, timestamp, options.profile)
-    print_lines([*comparison.lines(), *(f"report: {path}" for path in paths)])
+    print_lines([*comparison.lines(), *(tr("report: {path}", path=path) for path in paths)])
     return exit_status(options, divergent=comparison.failed)

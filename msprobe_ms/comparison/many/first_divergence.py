@@ -45,7 +45,7 @@ def first_divergence(plan: Plan, output: Path, options: Options) -> tuple[list[s
         for rank, nodes in content.items()
         for node in nodes[:1]
     ]
-    return [*said, f"report: {path}"], total
+    return [*said, tr("report: {path}", path=path)], total
 
 
 def _of_the_first(founds: Sequence[Found], total: Total) -> list[Found]:

@@ -107,7 +107,7 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
 def total_report_lines(total: Total, page: Path | None = None) -> Iterator[str]:
     """Name the summary of all, which names the other files, and what else to open; last the page, to open first."""
     if total.mapping is not None:
-        yield f"report: {total.mapping}"
+        yield tr("report: {path}", path=total.mapping)
     yield from _summary_line(total)
     if page is not None:
         yield tr("report: {page} (open it first)", page=page)

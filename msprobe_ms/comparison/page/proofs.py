@@ -44,11 +44,11 @@ def prove_command(outcome: Outcome, summary: str = "", *, stacks: bool = True) -
     ``summary``: the file beside the page that names the dumps; without one the command names them.
     """
     if summary:
-        return tr("msprobe prove {summary}", summary=quote(summary))
+        return f"msprobe prove {quote(summary)}"
     sides = [str(dump.path) for dump in (outcome.target, outcome.golden)]
     if not stacks or not all(map(str.isprintable, sides)):
         return ""
-    return tr("msprobe prove -tp {sides} -gp {other_sides}", sides=quote(sides[0]), other_sides=quote(sides[1]))
+    return f"msprobe prove -tp {quote(sides[0])} -gp {quote(sides[1])}"
 
 
 def asking_html(outcome: Outcome, summary: str = "", *, stacks: bool = True) -> str:
@@ -58,10 +58,9 @@ def asking_html(outcome: Outcome, summary: str = "", *, stacks: bool = True) -> 
     if not command or origin is None or not is_provable(origin) or not origin.target.isprintable():
         return _placed("")
     # A summary tells the first origin itself.
-    whole = escaped(
-        command if summary else tr("{command} --node {target}", command=command, target=quote(origin.target)), _SENTENCE
-    )
-    return _placed(f'<p class="reason">Which side is wrong, and by what: <code>{whole}</code></p>')
+    whole = escaped(command if summary else f"{command} --node {quote(origin.target)}", _SENTENCE)
+    asked = escaped(tr("Which side is wrong, and by what:"))
+    return _placed(f'<p class="reason">{asked} <code>{whole}</code></p>')
 
 
 def add_proof(page: Path, proof: TellingProof) -> bool:
@@ -98,7 +97,8 @@ def _placed(html: str) -> str:
 def _html(proof: TellingProof) -> str:
     name = next(iter(proof["calls"]), "")
     details = "".join(f"<li>{escaped(each, _SENTENCE)}</li>" for each in proof["details"])
-    folded = f"<details><summary>how that was found</summary><ul>{details}</ul></details>" if details else ""
+    found = escaped(tr("how that was found"))
+    folded = f"<details><summary>{found}</summary><ul>{details}</ul></details>" if details else ""
     return (
         f'<p class="reason"><strong>{escaped(proof["answer"].upper())}</strong> <bdi>{escaped(name)}</bdi>: '
         f"{escaped(proof['sentence'], _SENTENCE)}</p>{folded}"

@@ -17,7 +17,7 @@ from msprobe_ms.dump.columns import ItemSlice
 from msprobe_ms.dump.model import Dump, Entry
 from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.page.template import escaped, write_page
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_count, translated
 
 _SENTENCE = 2_000
 
@@ -30,15 +30,15 @@ def write_dump(file: BinaryIO, dump: Dump, *, all_rows: bool = False, stacks: bo
     damage = dump.damage if stacks else without_paths(dump.damage, {"dump": dump})
     if not stacks:
         answer = _without_places(answer)
-    about = [("dump", dump_text(dump, path=stacks)), ("made by", made_by())]
+    about = [(tr("dump"), dump_text(dump, path=stacks)), (tr("made by"), made_by())]
     title = tr("{name}: {headline}", name=dump.path.parent.name, headline=_headline(dump, answer))
     found = (answer.first, answer.first_nan, answer.outside)
     index = {
         **content.index,
-        "title": title,
+        "title": translated(title),
         "verdict": "",
         "origins": [_origin(each, content.calls, content.rows) for each in found if each],
-        "provenance": about,
+        "provenance": [tuple(map(translated, each)) for each in about],
     }
     write_page(
         file, title=title, header=_header(dump, answer, damage), provenance=provenance_html(about, stacks=stacks),
@@ -113,11 +113,11 @@ def _sentences(answer: FirstNonFinite, damage: str) -> Iterator[str]:
             where=where,
         )
     if answer.entries:
-        verb = "hold" if answer.entries > 1 else "holds"
-        yield tr(
-            "{counted_entries} of the dump {verb} what is not finite",
-            counted_entries=counted_entries(answer.entries),
-            verb=verb,
+        yield tr_count(
+            "{entries} of the dump holds what is not finite",
+            "{entries} of the dump hold what is not finite",
+            answer.entries,
+            entries=counted_entries(answer.entries),
         )
 
 
@@ -126,8 +126,10 @@ def _places(answer: FirstNonFinite) -> str:
     first = answer.first or answer.first_nan or answer.outside
     if first is None:
         return ""
-    places = (("in", first.cell), ("scope", first.scope), ("file", first.file), ("called at", first.called))
-    told = "".join(f"<dt>{name}</dt><dd><bdi>{escaped(text)}</bdi></dd>" for name, text in places if text)
+    places = (
+        (tr("in"), first.cell), (tr("scope"), first.scope), (tr("file"), first.file), (tr("called at"), first.called),
+    )  # fmt: skip
+    told = "".join(f"<dt>{escaped(name)}</dt><dd><bdi>{escaped(text)}</bdi></dd>" for name, text in places if text)
     return f'<dl class="places">{told}</dl>\n'
 
 
