@@ -225,7 +225,7 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
     )
     without = tr(" {alone_told} not compared.", alone_told=alone_told) if alone else ""
     if comparison.random:
-        without += RANDOM_ADVICE.format(comparison.random[0].target)
+        without += random_advice(comparison.random[0].target)
     if survey.differing:
         if comparison.origins:
             advice = tr("Mend the first suspect above and compare again: most of the others inherit its error.")
@@ -324,11 +324,6 @@ ADVICE_BY_KIND = {
     ),
     OriginKind.MISSING_GRADIENT: MISSING_GRADIENT_ADVICE,
 }
-RANDOM_ADVICE = tr(
-    " Random operations differ ({}), so what follows them cannot be told: switch dropout off on "
-    "both sides (seed_all with rm_dropout=True), or save the random tensor once and load it in "
-    "both."
-)
 GRADIENT_ADVICE = tr(
     "Its forward call agrees, so look at backward: a backward of one's own (bprop, "
     "autograd.Function), what is detached or frozen, accumulation, clipping and the loss scale."
@@ -410,3 +405,12 @@ _OPERATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 def operation_advice(name: str) -> str | None:
     """Return what usually differs in an operation whose class or API has this name; None for unknown ones."""
     return next((advice for pattern, advice in _OPERATIONS if pattern.search(name.lower())), None)
+
+
+def random_advice(random: str) -> str:
+    """Return what to do where random operations differ, the first of which is named."""
+    return tr(
+        " Random operations differ ({random}), so what follows them cannot be told: switch dropout off on both sides "
+        "(seed_all with rm_dropout=True), or save the random tensor once and load it in both.",
+        random=random,
+    )

@@ -40,9 +40,9 @@ _NAMED = 2
 IN_STAGE = {
     Stage.DATA: tr("in the input data, "),
     Stage.PARAMETERS: tr("in the parameters, "),
-    Stage.FORWARD: "in forward, ",
+    Stage.FORWARD: tr("in forward, "),
     Stage.LOSS: tr("in the loss, "),
-    Stage.BACKWARD: "in backward, ",
+    Stage.BACKWARD: tr("in backward, "),
     Stage.UPDATE: tr("in the update of the parameters, "),
     None: "",
 }
@@ -274,7 +274,6 @@ def _differing_lines(comparison: Comparison) -> Iterator[str]:
     by = Counter(row.explained_by for row in comparison.rows if row.differs)
     if not by:
         return
-    differ = tr_count("1 value differs by more than its", "{count} values differ by more than their", count=by.total())
     names = [
         tr("{name} ({count})", name=tr(name), count=count) if len(by) > 1 else tr(name)
         for name, count in by.most_common()
@@ -285,11 +284,11 @@ def _differing_lines(comparison: Comparison) -> Iterator[str]:
         if names
         else tr("by slow drift or where ReLU, pooling and the like switch")
     )
-    yield tr(
-        "  {differ} dtype explains, {why}; the report colours {which}",
-        differ=differ,
+    yield tr_count(
+        "  {count} value differs by more than its dtype explains, {why}; the report colours it",
+        "  {count} values differ by more than their dtype explains, {why}; the report colours them",
+        by.total(),
         why=why,
-        which="it" if by.total() == 1 else tr("them"),
     )
 
 
@@ -334,7 +333,7 @@ def _rest(note: str, beginning: str) -> str:
 
 def _structure_lines(pairs: list[Pair], empty: list[str]) -> Iterator[str]:
     """What can be said where a dump has calls and no values: which calls stand beside each other."""
-    holders = tr_count("the {empty} does not hold", "neither dump holds", count=len(empty), empty=tr(empty[0]))
+    holders = tr("the {empty} does not hold", empty=tr(empty[0])) if len(empty) < 2 else tr("neither dump holds")
     yield tr(
         "INCOMPLETE: {holders} any values (task structure records calls alone), so none were compared", holders=holders
     )

@@ -112,10 +112,10 @@ def _change(figures: list[float]) -> float:
 def _reason(answer: FirstNonFinite) -> str:
     if not answer.entries:
         return ""
-    held = tr(
-        "{entries} of its entries {which} what is not finite",
-        entries=answer.entries,
-        which=tr_count("holds", "hold", count=answer.entries),
+    held = tr_count(
+        "{count} of its entries holds what is not finite",
+        "{count} of its entries hold what is not finite",
+        answer.entries,
     )
     if answer.first is not None:
         return tr(
@@ -145,12 +145,15 @@ def _lines(told: list[PairTold]) -> Iterator[str]:
     where = ", ".join(
         part for part in ("" if first.step is None else tr("step {step}", step=first.step), first.rank) if part
     )
-    yield tr("NaN/infinity: first in {where}{which}", where=where, which=f", at {first.origin}" if first.origin else "")
+    yield tr(
+        "NaN/infinity: first in {where}{which}",
+        where=where,
+        which=tr(", at {origin}", origin=first.origin) if first.origin else "",
+    )
     counts = Counter(each.rank for each in bad)
     yield tr(
-        "{count} of {other_count} dumps{over}{which} hold what is not finite: ",
-        count=len(bad),
-        other_count=len(told),
-        over=over,
-        which="," if over else "",
+        "{bad} of {dumps} dumps{over} hold what is not finite: ",
+        bad=len(bad),
+        dumps=len(told),
+        over=over + "," if over else "",
     ) + ", ".join(f"{rank} {count}" for rank, count in list(counts.items())[:8])

@@ -15,7 +15,7 @@ from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_count
 
 #: When a rank's first value that is not finite comes, seen from the exchanges between ranks.
 BEFORE, DURING, AFTER = "before communication", "during communication", "after communication"
@@ -125,11 +125,8 @@ def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
     """Say which rank and call brought the first NaN of a step, and how it reached the others."""
     at = "" if step.step is None else tr(" in step {step}", step=step.step)
     if not step.found:
-        yield tr(
-            "FINITE: every value of {ranks} rank{which}{at}",
-            ranks=step.ranks,
-            which="s" if step.ranks > 1 else "",
-            at=at,
+        yield tr_count(
+            "FINITE: every value of {count} rank{at}", "FINITE: every value of {count} ranks{at}", step.ranks, at=at
         )
         return
     handed = {rank: each for rank, each in step.found.items() if each.handed_by}

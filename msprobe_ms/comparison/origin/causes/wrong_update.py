@@ -16,7 +16,7 @@ from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.sentences import origin_at
 from msprobe_ms.comparison.origin.updates import Update
 from msprobe_ms.comparison.statistics import element_count
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_count
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -63,11 +63,8 @@ def _exceptions(updates: Sequence[Update]) -> list[Origin]:
     felt = any(each.is_known and each.by_epsilon > _FELT and _smaller(each) < 1 - _FELT / 2 for each in updates)
     judged = (each for each in updates if not (felt and each.is_known and _smaller(each) > _HALF))
     found = [(each.row, told) for each in judged if (told := _of_one(each))]
-    others = (
-        tr(" (so it is with {count} other{which})", count=len(found) - 1, which="s" if len(found) > 2 else "")
-        if len(found) > 1
-        else ""
-    )
+    so = tr_count(" (so it is with {count} other)", " (so it is with {count} others)", len(found) - 1)
+    others = so if len(found) > 1 else ""
     return [
         origin_at(row, tr("{fact}{others}: {look}", fact=fact, others=others, look=look), kind=OriginKind.UPDATE)
         for row, (fact, look) in found

@@ -193,11 +193,11 @@ def _missing(name: str, side: str, dump: Dump, items: Mapping[str, Item]) -> lis
     return [] if name in dump.entries or name in items else [f"{name} ({side})"]
 
 
-_HEADER = tr("""\
+_HEADER = """\
 # What stood beside what, and behind it what said so: data, api, layer or cell mapping, automatic, name, scope (calls of
 # one meaning inside one call of a module), group (several calls that are one of the other side). null: nothing.
 # Corrected, this is a data mapping: msprobe compare ... -dm {name}
-""")
+"""
 #: Names that mean themselves in yaml, whatever stands around them.
 _PLAIN = re.compile(r"[A-Za-z]\w*(\.\w+)+", re.ASCII)
 #: Characters of a key without a mark, quotes and all.
@@ -220,9 +220,9 @@ def write_pairing(pairs: Sequence[Pair], output: Path, timestamp: str, name_suff
 def _lines(pair: Pair) -> list[str]:
     target, golden = pair.target, pair.golden
     if target is None:
-        return [tr("# only in the golden: {spelled}", spelled=_spelled(golden.name))] if golden is not None else []
+        return [f"# only in the golden: {_spelled(golden.name)}"] if golden is not None else []
     if golden is None:
-        return [tr("{key} null", key=_key(target.name))]
+        return [f"{_key(target.name)} null"]
     if pair.how == PairedBy.GROUP and (lines := _group(pair)):
         return lines
     if pair.how in _ITEM_BY_ITEM and (lines := _items(pair)):

@@ -63,8 +63,12 @@ def by_operation(rules: Mapping[str, tuple[str, ...]], target: Dump, golden: Dum
         for other in others:
             theirs, their_result = its.of(other)
             if len(ours) != len(theirs):
-                text = tr("operation mapping: the target calls %s %d times, the golden %s %d times: not paired")
-                logger.warning(text, kind, len(ours), other, len(theirs))
+                told = tr(
+                    "operation mapping: the target calls {kind} {ours} times, the golden {other} {theirs} times: "
+                    "not paired",
+                    kind=kind, ours=len(ours), other=other, theirs=len(theirs),
+                )  # fmt: skip
+                logger.warning(told)
                 continue
             for one, two in zip(ours, theirs, strict=True):
                 if our_result is not None or their_result is not None:
