@@ -39,8 +39,9 @@ def write_page(
     _write_head(file, title, "report")
     file.write(f'<main id="report">\n{header}\n<div id="app"></div>\n{provenance}\n</main>\n'.encode())
     begin, end = INDEX
-    texts = {"texts": texts} if (texts := texts_in("page")) else {}
-    file.write(begin + index_text({**index, **texts, "columns": columns.index}).encode("ascii") + end)
+    if texts := texts_in("page"):
+        file.write(b'<script type="application/json" id="texts">' + index_text(texts).encode("ascii") + end)
+    file.write(begin + index_text({**index, "columns": columns.index}).encode("ascii") + end)
     for element in columns.elements():
         file.write(element.encode("ascii"))
     _write_end(file, "report")
