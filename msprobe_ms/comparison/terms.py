@@ -124,5 +124,9 @@ WORDS = (
     tr("target"), tr("golden"),
     tr("consistent"), tr("divergent"), tr("incomplete"), tr("failed"),
     tr("statistics"), tr("md5"), tr("tensor"),
-    tr("comparisons"), tr("dumps"),
+    tr("comparisons"), tr("dumps"), tr("maximum"), tr("minimum"), tr("mean"), tr("norm"),
+    tr("cosine"), tr("euclidean distance"), tr("max absolute error"), tr("max relative error"),
+    tr("one thousandth ratio"), tr("five thousandths ratio"), tr("accumulated relative error"),
+    tr("relative euclidean distance"), tr("kl divergence"), tr("mean absolute error"),
+    tr("root mean square error"), tr("mean relative error"), tr("standard deviation"),
 )  # fmt: skip

@@ -57,12 +57,33 @@ class Message(str):
     def told_by(self, catalogue: gettext.NullTranslations) -> str:
         """Return the message in the language of a catalogue."""
         if self._plural is None:
-            template = catalogue.gettext(self._template)
+            template = catalogue.gettext(self._template) if self._template else ""  # whose translation is the header
         else:
             template = catalogue.ngettext(self._template, self._plural, self._values["count"])
         if not self._values:
             return template
         return template.format(**{name: _told(value, catalogue) for name, value in self._values.items()})
+
+
+class _Sentence(Message):
+    """A message as a sentence: with a capital and a full stop."""
+
+    __slots__ = ("_whole",)
+
+    _whole: Message
+
+    def __new__(cls, whole: Message) -> _Sentence:
+        text = str(whole)
+        made = str.__new__(cls, _as_sentence(text))
+        made._whole = whole
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Sentence, (self._whole,)
+
+    def told_by(self, catalogue: gettext.NullTranslations) -> str:
+        text = self._whole.told_by(catalogue)
+        return text if text.endswith(("。", "？", ".", "?")) else f"{text}。"
 
 
 class _Beginning(Message):
@@ -98,6 +119,11 @@ def tr_join(between: str, texts: Iterable[str]) -> str:
     """Join texts as `str.join` does; messages among them stay messages."""
     parts = {f"part{number}": text for number, text in enumerate(texts)}
     return Message(between.replace("{", "{{").replace("}", "}}").join(f"{{{name}}}" for name in parts), None, parts)
+
+
+def tr_sentence(text: str) -> str:
+    """Return a text with a capital and a full stop; that of a message stays a message."""
+    return _Sentence(text) if isinstance(text, Message) else _as_sentence(text)
 
 
 def tr_beginning(text: str) -> str:
@@ -177,6 +203,10 @@ def _kept(value: Any) -> Any:
     if isinstance(value, BaseException):
         return _message_of(value)
     return value if isinstance(value, (str, Number)) else str(value)
+
+
+def _as_sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
 
 
 def _joined(first: str, second: str) -> str:

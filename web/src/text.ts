@@ -82,7 +82,7 @@ export function agreeing(one: string, other: string): number {
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${grouped(count)} ${t(count === 1 ? one : many)}`;
+  return t(`{count} ${count === 1 ? one : many}`, { count: grouped(count) });
 }
 
 /** ``torch.float32`` and ``Float32`` are the same. */

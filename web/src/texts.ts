@@ -10,9 +10,12 @@ export function t(text: string, fields: Record<string, string | number> = {}): s
 
 /** What files name in English and is counted, chosen or shown here; ``t`` of the word finds it. */
 export const NOUNS = [
-  t("value"), t("values"), t("call"), t("calls"), t("row"), t("rows"), t("node"), t("nodes"), t("step"), t("steps"),
-  t("dump"), t("dumps"), t("comparison"), t("comparisons"), t("parameter"), t("parameters"), t("input"), t("inputs"),
-  t("output"), t("outputs"), t("dtype"), t("dtypes"), t("target"), t("golden"),
+  t("{count} value"), t("{count} values"), t("{count} call"), t("{count} calls"), t("{count} row"), t("{count} rows"),
+  t("{count} node"), t("{count} nodes"), t("{count} step"), t("{count} steps"), t("{count} dump"), t("{count} dumps"),
+  t("{count} comparison"), t("{count} comparisons"), t("{count} parameter"), t("{count} parameters"),
+  t("{count} input"), t("{count} inputs"), t("{count} output"), t("{count} outputs"), t("{count} dtype"),
+  t("{count} dtypes"),
+  t("target"), t("golden"), t("value"), t("step"), t("dump"), t("comparison"),
   t("forward"), t("backward"), t("gradient"), t("update"),
   t("computation"), t("precision"), t("random"), t("collective"), t("drift"), t("missing gradient"), t("optimizer"),
   t("divergent"), t("consistent"), t("incomplete"), t("failed"), t("finite"), t("not finite"),

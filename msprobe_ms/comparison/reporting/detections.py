@@ -17,7 +17,7 @@ from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Ro
 from msprobe_ms.comparison.statistics import non_finite_ends
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
-from msprobe_ms.support.translation import tr, tr_count
+from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_sentence
 
 FP16_OVERFLOW = "fp16 overflow"
 NON_FINITE = tr("NaN or infinity")
@@ -68,13 +68,13 @@ def detect(comparison: Comparison) -> Iterator[Finding]:
     """Yield all detections in a judged comparison; the last is always about the network as a whole."""
     survey = _survey(comparison)
     if survey.half:
-        yield Finding(FP16_OVERFLOW, *survey.half, f"{_first_of(survey.halves)}{OVERFLOW_ADVICE}")
+        yield Finding(FP16_OVERFLOW, *survey.half, _first_of(survey.halves) + OVERFLOW_ADVICE)
     if survey.odd:
-        yield Finding(NON_FINITE, *survey.odd, f"{_first_of(survey.odds)}{NON_FINITE_ADVICE}")
+        yield Finding(NON_FINITE, *survey.odd, _first_of(survey.odds) + NON_FINITE_ADVICE)
     for place, origin in enumerate(comparison.origins[:_TOLD]):
         found = _of_origin(origin, survey)
         perhaps = PERHAPS if place and origin.kind in (OriginKind.COMPUTATION, OriginKind.OUTSIDE) else ""
-        yield found._replace(advice=f"{perhaps}{found.advice}")
+        yield found._replace(advice=tr("{perhaps}{advice}", perhaps=perhaps, advice=found.advice))
     if survey.differing and survey.last and not survey.last_differs and not survey.gradients_differ:
         yield Finding(SINGLE_POINT, *survey.differing, _single_point(survey))
     yield _whole(comparison, survey)
@@ -186,7 +186,7 @@ def _of_origin(origin: Origin, survey: _Survey) -> Finding:
 
 def _told(origin: Origin) -> str:
     """Its reason and its details, each as a sentence."""
-    return " ".join(map(_sentence, (origin.reason, *origin.details)))
+    return tr_join(" ", map(tr_sentence, (origin.reason, *origin.details)))
 
 
 def _by_operation(origin: Origin, survey: _Survey) -> str:
@@ -274,10 +274,6 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
 
 def _counted(count: int) -> str:
     return tr_count("1 value is beyond its tolerance", "{count} values are beyond their tolerances", count=count)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
 
 
 OVERFLOW_ADVICE = tr(

@@ -133,7 +133,7 @@ def pairing_line(comparison: Comparison) -> str:
     line = tr(
         "{counts} values compared ({mode}); paired: {paired}",
         counts=counts["matched"],
-        mode=comparison.mode,
+        mode=tr(str(comparison.mode)),
         paired=tr_join(", ", paired),
     )
     sides = (("target", shares.target), ("golden", shares.golden))
