@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.cli.common import DONE, add_command, print_lines, print_verdict
-from msprobe_ms.cli.help.parser import mistaken
+from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.translation import tr
 

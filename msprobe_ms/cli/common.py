@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
-from msprobe_ms.cli.help.language import add_language
-from msprobe_ms.cli.help.parser import HelpFormatter, mistaken
+from msprobe_ms.cli.language import add_language
+from msprobe_ms.cli.parser import HelpFormatter, mistaken
 from msprobe_ms.comparison.reporting.colours import paint_verdicts
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import one_a_line, show_path
@@ -50,6 +50,11 @@ def add_command(
 def print_lines(lines: Iterable[str], file: Any = None) -> None:
     """Print lines, in which names from files may stand; to standard output where no ``file`` is given."""
     print(one_a_line(lines), file=file, flush=True)
+
+
+def print_report(path: Path) -> None:
+    """Print where a report is."""
+    print_lines([tr("report: {path}", path=path)])
 
 
 def print_verdict(lines: Iterable[str]) -> None:

@@ -18,6 +18,7 @@ from msprobe_ms.cli.common import (
     numbers,
     output_folder,
     print_lines,
+    print_report,
     print_verdict,
     set_log_level,
     verdict_text,
@@ -185,9 +186,7 @@ def _merge_result(options: argparse.Namespace) -> int:
 
     output = options.output_dir or Path("output")
     with claimed_timestamp(output, "multi_ranks_compare_merge_") as timestamp:
-        print_lines(
-            [tr("report: {path}", path=merge(options.input_dir, output, read_choice(options.config), timestamp))]
-        )
+        print_report(merge(options.input_dir, output, read_choice(options.config), timestamp))
     return DONE
 
 
@@ -269,7 +268,7 @@ def _compare_tokens(sides: _Sides, options: argparse.Namespace) -> int:
 
     comparison = compare_tokens(sides.target, sides.golden, options.logits)
     print_verdict(token_lines(comparison))
-    print_lines([tr("report: {path}", path=write_tokens(comparison, output_folder(options), csv=_as_csv(options)))])
+    print_report(write_tokens(comparison, output_folder(options), csv=_as_csv(options)))
     return exit_status(options, divergent=comparison.first is not None)
 
 
@@ -328,7 +327,7 @@ def _print_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> in
     report = node_report(sides.target, sides.golden, options.node, settings)
     print_lines(report.lines)
     if options.output_path is not None:
-        print_lines([tr("report: {path}", path=write_node(report, options.output_path))])
+        print_report(write_node(report, options.output_path))
     return exit_status(options, divergent=report.differs)
 
 

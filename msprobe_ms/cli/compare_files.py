@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from msprobe_ms.cli.common import FAILED, exit_status, output_folder, print_lines, print_verdict
+from msprobe_ms.cli.common import FAILED, exit_status, output_folder, print_report, print_verdict
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.translation import tr
 
@@ -21,7 +21,7 @@ def compare_pairs(target: Path, golden: Path, options: argparse.Namespace) -> in
         raise UsageError(tr("compare: --thresholds, -alg and -mf are for dumps with a dump.json, not for single files"))
     rows = list(compare_pairs(pairs))
     print_verdict(pair_lines(rows))
-    print_lines([tr("report: {path}", path=write_pairs(rows, output_folder(options), csv=not options.xlsx))])
+    print_report(write_pairs(rows, output_folder(options), csv=not options.xlsx))
     return exit_status(options, divergent=any(row.differs for row in rows))
 
 
@@ -38,7 +38,7 @@ def compare_checkpoints(target: Path, golden: Path, options: argparse.Namespace)
     with open_weights(target) as ours, open_weights(golden) as theirs:
         comparison = compare_weights(ours, theirs, mappings)
     print_verdict(weight_lines(comparison))
-    print_lines([tr("report: {path}", path=write_weights(comparison, output_folder(options), csv=not options.xlsx))])
+    print_report(write_weights(comparison, output_folder(options), csv=not options.xlsx))
     if comparison.problems:
         return FAILED
     return exit_status(options, divergent=comparison.divergent)

@@ -6,7 +6,16 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import DONE, add_command, add_output, exit_status, output_folder, print_lines, print_verdict
+from msprobe_ms.cli.common import (
+    DONE,
+    add_command,
+    add_output,
+    exit_status,
+    output_folder,
+    print_lines,
+    print_report,
+    print_verdict,
+)
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.translation import tr
@@ -102,7 +111,7 @@ def _nan_analyze(options: argparse.Namespace) -> int:
     steps = analyze(options.input_path)
     for step in steps:
         print_lines(analysis_lines(step))
-    print_lines([tr("report: {path}", path=write_analysis(steps, output_folder(options)))])
+    print_report(write_analysis(steps, output_folder(options)))
     return exit_status(options, divergent=any(step.found for step in steps))
 
 
@@ -112,5 +121,5 @@ def _overflow_check(options: argparse.Namespace) -> int:
     answers = first_bad(options.input_path)
     for answer in answers:
         print_lines(answer_lines(answer))
-    print_lines([tr("report: {path}", path=write_answer(answers, output_folder(options)))])
+    print_report(write_answer(answers, output_folder(options)))
     return DONE

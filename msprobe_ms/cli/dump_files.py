@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, print_lines
-from msprobe_ms.cli.help.parser import mistaken
+from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.translation import tr

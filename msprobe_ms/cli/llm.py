@@ -10,7 +10,7 @@ from typing import Any
 
 from msprobe_ms.cli.common import LOG_LEVELS, add_command, set_log_level
 from msprobe_ms.cli.compare import add_compare
-from msprobe_ms.cli.help.parser import mistaken
+from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.cli.run import add_values, run_recorded
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.translation import tr

@@ -23,12 +23,12 @@ from msprobe_ms.cli.gradients import add_grad_compare
 from msprobe_ms.cli.help.completion import add_completion
 from msprobe_ms.cli.help.config import add_config
 from msprobe_ms.cli.help.doctor import add_doctor
-from msprobe_ms.cli.help.language import add_language, asked_language
-from msprobe_ms.cli.help.parser import CommandParser, HelpFormatter
 from msprobe_ms.cli.help.refused import add_refused
+from msprobe_ms.cli.language import add_language, asked_language
 from msprobe_ms.cli.llm import add_llm
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.parse import add_parse
+from msprobe_ms.cli.parser import CommandParser, HelpFormatter
 from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.view import add_view
 from msprobe_ms.cli.weights import add_compare_weights

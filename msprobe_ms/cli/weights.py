@@ -13,7 +13,7 @@ from msprobe_ms.cli.common import (
     add_parameter_pairing,
     exit_status,
     output_folder,
-    print_lines,
+    print_report,
     print_verdict,
 )
 from msprobe_ms.support.translation import tr
@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace) -> int:
         with tqdm(total=len(target.weights), unit="parameter", disable=quiet) as bar:
             comparison = compare_weights(target, golden, mappings, lambda done, _: bar.update(done - bar.n))
     print_verdict(weight_lines(comparison))
-    print_lines([tr("report: {path}", path=write_weights(comparison, output_folder(options), csv=options.csv))])
+    print_report(write_weights(comparison, output_folder(options), csv=options.csv))
     if comparison.problems:
         return FAILED
     return exit_status(options, divergent=comparison.divergent)

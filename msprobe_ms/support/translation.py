@@ -176,7 +176,7 @@ def _catalogue(name: str) -> gettext.NullTranslations:
     """The catalogue of a language; an empty one, which leaves all in English, where it cannot be read."""
     locale = LANGUAGES[name]
     if locale is not None:
-        with contextlib.suppress(OSError, ValueError, LookupError, TypeError, EOFError):
+        with contextlib.suppress(Exception):  # whatever a damaged file makes of the reader, there is English
             file = resources.files("msprobe_ms") / "locale" / locale / "LC_MESSAGES" / f"{_DOMAIN}.mo"
             with file.open("rb") as opened:
                 return gettext.GNUTranslations(opened)

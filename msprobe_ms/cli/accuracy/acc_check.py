@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.cli.accuracy.receiving import add_receiving, check_status, receive
 from msprobe_ms.cli.common import add_command, print_verdict, seconds
-from msprobe_ms.cli.help.parser import mistaken
+from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.translation import tr
 

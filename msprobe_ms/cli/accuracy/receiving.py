@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.cli.common import DIVERGENT, DONE, add_command, numbers, print_lines, print_verdict, seconds
-from msprobe_ms.cli.help.parser import mistaken
+from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.translation import tr
 

@@ -9,7 +9,7 @@ from msprobe_ms.comparison.many.plan import Plan
 from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.summary import Total
 from msprobe_ms.comparison.model import OriginKind
-from msprobe_ms.comparison.reporting.terminal import report_line
+from msprobe_ms.comparison.reporting.facts import report_line
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr, tr_count, tr_join

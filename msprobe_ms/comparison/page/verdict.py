@@ -9,10 +9,10 @@ from importlib import metadata
 from urllib.parse import quote
 
 from msprobe_ms.comparison.model import Origin, Outcome, Pair
+from msprobe_ms.comparison.reporting.facts import fact_lines
 from msprobe_ms.comparison.reporting.terminal import (
     IN_STAGE,
     call_site,
-    fact_lines,
     judgement_lines,
     required_line,
 )

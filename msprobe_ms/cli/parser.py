@@ -125,7 +125,7 @@ def _spoken(text: str) -> str:
 def _mistake(text: str) -> str:
     """What argparse says, as a message."""
     for template in _MISTAKES:
-        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.*)", re.escape(template))
+        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.*?)", re.escape(template))
         if found := re.fullmatch(pattern, text, re.DOTALL):
             parts = found.groupdict()
             return tr(template, **{name: _mistake(part) if name == "mistake" else part for name, part in parts.items()})
