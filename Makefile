@@ -16,6 +16,7 @@
 # make api-sweep     every API of MindSpore against its twin in PyTorch, a minute (API_SWEEP_ARGS="--apis Functional.selu")
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
 # make release-check  build what would be published, install it into every Python that is here, use it (tools/release_check.py)
+# make messages  bring the catalogue of messages up to date, and say which have no translation yet
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -32,7 +33,7 @@ FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pypro
 # What is compiled at the install.
 ONE_PASS := $(wildcard msprobe_ms/arrays/one_pass*.[ch])
 
-.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep release-check clean
+.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep messages release-check clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -114,6 +115,9 @@ api-sweep: .venv/installed-test
 # Each is run whatever the others found.
 torture:
 	$(MAKE) --keep-going neutral bounded failing-disk kills interrupts online fuzz
+
+messages: .venv/installed-test-tools
+	$(BIN)/python tools/messages.py
 
 # Needs an index; not part of make test.
 release-check: .venv-release/installed
