@@ -12,6 +12,7 @@ import yaml
 
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.text import suggestion
+from msprobe_ms.support.translation import tr
 
 _HERE = Path(__file__).parent
 FOLDER = _HERE / "samples"
@@ -43,7 +44,14 @@ def sample(name: str) -> Sample:
     by_lower = {each.lower(): found for each, found in known.items()}
     if asked not in by_lower:
         accepted = ", ".join(found.names[0] if found.names else found.name for found in samples().values())
-        raise UsageError(f"config: {name!r} is no sample{suggestion(name, known)}; accepted are {accepted}")
+        raise UsageError(
+            tr(
+                "config: {name} is no sample{suggestion}; accepted are {accepted}",
+                name=repr(name),
+                suggestion=suggestion(name, known),
+                accepted=accepted,
+            )
+        )
     return by_lower[asked]
 
 

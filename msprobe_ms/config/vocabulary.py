@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict
 
+from msprobe_ms.support.translation import tr
+
 #: The tasks and levels that work, as types: an editor proposes them, a type checker refuses all others.
 TaskName: TypeAlias = Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump", "grad_probe"]
 LevelName: TypeAlias = Literal["L0", "L1", "mix", "L2", "debug"]
@@ -36,9 +38,20 @@ CASCADING_LEVELS = ("mix", "L2")
 
 #: What a list as ``summary_mode`` may name (level L2, compiled graphs), as the msprobe family writes it.
 CATEGORIES = (
-    "max", "min", "mean", "l2norm", "count", "negative zero count", "positive zero count", "zero count", "nan count",
-    "negative inf count", "positive inf count", "hash", "md5",
-)  # fmt: skip
+    "max",
+    "min",
+    "mean",
+    "l2norm",
+    "count",
+    tr("negative zero count"),
+    tr("positive zero count"),
+    "zero count",
+    "nan count",
+    tr("negative inf count"),
+    tr("positive inf count"),
+    "hash",
+    "md5",
+)
 
 #: Keys of a task's section that compiled graphs heed at level L2 → the tasks whose kernels they concern.
 KERNEL_KEYS = {

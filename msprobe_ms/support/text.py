@@ -53,7 +53,7 @@ def one_a_line(lines: Iterable[str]) -> str:
 def _terminal_line(line: str) -> str:
     shown = printable(line[:_LONGEST])  # an escape is up to ten characters long
     whole = len(line) <= _LONGEST and len(shown) <= _LONGEST
-    return shown if whole else f"{shown[:_LONGEST]}… ({len(line)} characters)"
+    return shown if whole else tr("{shown}… ({count} characters)", shown=shown[:_LONGEST], count=len(line))
 
 
 def show(value: object) -> str:
@@ -61,7 +61,7 @@ def show(value: object) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, TypeError, RecursionError):  # an int of thousands of digits, odd keys of a dict argument, depth
-        text = f"a value of type {type(value).__name__}"
+        text = tr("a value of type {name}", name=type(value).__name__)
     text = printable(text)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
 

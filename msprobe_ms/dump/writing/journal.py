@@ -30,6 +30,7 @@ from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.process import ClosedError, Descriptor
+from msprobe_ms.support.translation import tr
 
 MAGIC = b"msprobe_ms journal 1\n"
 #: File name of a step's journal, beside its dump.json.
@@ -86,7 +87,7 @@ class JournalWriter:
         record, written = _record(kind, payload), 0
         with self._lock:
             if (file := self._file.number) < 0:
-                raise ClosedError(EBADF, "the journal is closed", self._name)
+                raise ClosedError(EBADF, tr("the journal is closed"), self._name)
             self._take_back()
             end = os.lseek(file, 0, os.SEEK_END)
             try:
@@ -171,7 +172,9 @@ def read_records(file: BinaryIO, path: Path) -> Iterator[Record]:
     """Yield the whole records of a journal that is open, as `read_journal` does; errors name ``path``."""
     size = os.fstat(file.fileno()).st_size
     if file.read(len(MAGIC)) != MAGIC:
-        raise DumpFormatError(f"{path}: not a journal of msprobe_ms (it does not start with {MAGIC!r})")
+        raise DumpFormatError(
+            tr("{path}: not a journal of msprobe_ms (it does not start with {magic})", path=path, magic=repr(MAGIC))
+        )
     while len(head := file.read(_HEAD.size)) == _HEAD.size:
         length, expected = _HEAD.unpack(head)
         offset = file.tell() + 1
@@ -263,7 +266,12 @@ class Contents:
             except (ValueError, TypeError, RecursionError) as error:
                 place = f"the record at byte {record.offset}"
                 raise DumpFormatError(
-                    f"{path}: {place} is not one of a dump ({error}); nothing can be exported"
+                    tr(
+                        "{path}: {place} is not one of a dump ({error}); nothing can be exported",
+                        path=path,
+                        place=place,
+                        error=error,
+                    )
                 ) from error
 
     def _add(self, record: Record) -> None:

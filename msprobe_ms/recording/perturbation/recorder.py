@@ -31,6 +31,7 @@ from msprobe_ms.recording.perturbation.repetition import Function, Repetition, R
 from msprobe_ms.recording.perturbation.report import Report
 from msprobe_ms.recording.selection.filters import Scope
 from msprobe_ms.support.process import ThisProcess
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -159,7 +160,7 @@ class PerturbingRecorder:
 
         def begin() -> CheckedCall:
             if writes and (self._config.handler_type == "fix" or self._config.fuzz_stage == "backward"):
-                raise NotRepeatableError("it changes its arguments")
+                raise NotRepeatableError(tr("it changes its arguments"))
             repetition = Repetition(self._tools, kind, args, kwargs, writes=writes, scratch=subject.scratch)
             made = CheckedCall(api, entry, subject, repetition)
             if self._config.fuzz_stage == "backward":

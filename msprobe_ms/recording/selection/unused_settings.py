@@ -15,6 +15,7 @@ from msprobe_ms.dump.patterns import words
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.selection.filters import NameList, Scope, Skip
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -40,40 +41,65 @@ class UnusedSettings:
     ) -> None:
         """Warn of the keys of ``config`` that selected nothing of ``calls`` in the step that is over."""
         if names.asked and not names.hit and self._first("list", config.list):
-            text = "list %s selects none of the %d names in this step%s"
-            logger.warning(text, _shown(config.list), len(calls), _near_patterns(config.list, calls))
+            said = tr(
+                "list {shown} selects none of the {count} names in this step{near}",
+                shown=_shown(config.list), count=len(calls), near=_near_patterns(config.list, calls),
+            )  # fmt: skip
+            logger.warning(said)
         if names.hit:
-            self._warn_of_patterns("list", names, "names", calls)
+            self._warn_of_patterns("list", names, tr("names"), calls)
         if stored is not None and stored.hit:
-            self._warn_of_patterns("tensor_list", stored, "recorded entries", calls)
+            self._warn_of_patterns("tensor_list", stored, tr("recorded entries"), calls)
         if config.scope is not None and not (scope.began and scope.ended):
             first, last, _ = config.scope
-            end, effect = (last, "the range ends with the step") if scope.began else (first, "the range never begins")
+            end, effect = (
+                (last, tr("the range ends with the step")) if scope.began else (first, tr("the range never begins"))
+            )
             if scope.began and scope.reversed:
                 if self._first("scope", end):
-                    text = "scope: %s comes before %s and not after it, %s; are they in the wrong order?"
-                    logger.warning(text, _shown(end), _shown(first), effect)
+                    said = tr(
+                        "scope: {end} comes before {first} and not after it, {effect}; are they in the wrong order?",
+                        end=_shown(end), first=_shown(first), effect=effect,
+                    )  # fmt: skip
+                    logger.warning(said)
             elif self._first("scope", end):
-                text = "scope: %s does not come in this step, %s%s"
                 near = _near_end(end or "", calls, numbered=config.numbers == "by_name")
-                logger.warning(text, _shown(end), effect, near)
+                told = tr(
+                    "scope: {end} does not come in this step, {effect}{near}", end=_shown(end), effect=effect, near=near
+                )
+                logger.warning(told)
         if stored is not None and stored.asked and not stored.hit and self._first("tensor_list", config.tensor_list):
-            text = "tensor_list %s selects none of what is recorded in this step%s"
-            logger.warning(text, _shown(config.tensor_list), _near_patterns(config.tensor_list, calls))
+            said = tr(
+                "tensor_list {shown} selects none of what is recorded in this step{near}",
+                shown=_shown(config.tensor_list), near=_near_patterns(config.tensor_list, calls),
+            )  # fmt: skip
+            logger.warning(said)
         if skip.took_none and self._first("skip", config.skip):
-            text = "skip %d passes over all of the %d calls in this step; use a smaller one"
-            logger.warning(text, config.skip, skip.selected)
+            said = tr(
+                "skip {skip} passes over all of the {calls} calls in this step; use a smaller one",
+                skip=config.skip, calls=skip.selected,
+            )  # fmt: skip
+            logger.warning(said)
 
     def warn_of_places(self, places: Sequence[str], calls: int) -> None:
         """Warn that no call of the step stands at one of ``places``."""
         if self._first("places", tuple(places)):
-            logger.warning("places %s: none of the %d calls in this step stands there", _shown(list(places)), calls)
+            logger.warning(
+                tr(
+                    "places {shown}: none of the {calls} calls in this step stands there",
+                    shown=_shown(list(places)),
+                    calls=calls,
+                )
+            )
 
     def _warn_of_patterns(self, key: str, names: NameList, what: str, calls: Calls) -> None:
         for pattern in names.unhit:
             if self._first(key, pattern):
-                text = "%s: %s selects none of the %s in this step, other patterns do%s"
-                logger.warning(text, key, _shown(pattern), what, _near_patterns([pattern], calls))
+                said = tr(
+                    "{key}: {shown} selects none of the {what} in this step, other patterns do{near}",
+                    key=key, shown=_shown(pattern), what=what, near=_near_patterns([pattern], calls),
+                )  # fmt: skip
+                logger.warning(said)
 
     def _first(self, key: str, value: object) -> bool:
         if (key, value) in self._warned:
@@ -85,7 +111,7 @@ class UnusedSettings:
 def _near_patterns(patterns: Sequence[str], calls: Calls) -> str:
     found = [base for pattern in patterns[:_MOST_SHOWN] for base in _nearest(words(pattern), calls)]
     shown = list(dict.fromkeys(found))[:_MOST_SHOWN]
-    return f"; did you mean {' or '.join(shown)}?" if shown else ""
+    return tr("; did you mean {names}?", names=" or ".join(shown)) if shown else ""
 
 
 def _near_end(end: str, calls: Calls, *, numbered: bool) -> str:

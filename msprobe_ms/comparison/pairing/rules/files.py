@@ -166,9 +166,15 @@ def _api_rules(path: Path) -> tuple[ApiRule, ...]:
         uneven = [state for state, sides in items.items() if len(sides.get("ms", ())) != len(sides.get("pt", ()))]
         if uneven:
             logger.warning(
-                tr("API mapping {path}: {place}: {mindspore} names unequally many items of {uneven} on its two "
-"sides; the rule is ignored", path=path, place=place, mindspore=mindspore, uneven=' and '.join(uneven)),
-            )  # fmt: skip
+                tr(
+                    "API mapping {path}: {place}: {mindspore} names unequally many items of {uneven} on its two "
+                    "sides; the rule is ignored",
+                    path=path,
+                    place=place,
+                    mindspore=mindspore,
+                    uneven=" and ".join(uneven),
+                ),
+            )
         else:
             rules[mindspore] = ApiRule(
                 mindspore,
