@@ -326,7 +326,7 @@ class DynamicStep(Step):
                 opened=self._opened, called=called, compiled=jit.saw_unrecorded,
             )  # fmt: skip
             if why:
-                nothing = "nothing" if self.is_empty else "nothing but the loss"
+                nothing = tr("nothing") if self.is_empty else tr("nothing but the loss")
                 logger.warning(
                     tr("{folder}: {nothing} was recorded: {why}", folder=self.folder, nothing=nothing, why=why)
                 )

@@ -173,7 +173,7 @@ def _no_dump(path: Path, folders: list[Path]) -> DumpFormatError:
     found = f"found folders {_names(folders)}" if folders else "found no folder"
     if (empty := _innermost(path)) != path:
         found = f"{empty.relative_to(path)} holds no dump.json"
-    return DumpFormatError(f"{path}: no dump in it: {found}; {_ACCEPTED}")
+    return DumpFormatError(tr("{path}: no dump in it: {found}; {accepted}", path=path, found=found, accepted=_ACCEPTED))
 
 
 def _innermost(folder: Path) -> Path:
@@ -272,12 +272,16 @@ def unfinished(folder: Path, dump: Path | None = None) -> str:
             )
         return ""
     if is_written:
-        return (
-            "its process is still writing it: wait until that step is over, or copy the folder and run msprobe recover "
-            "on the copy"
+        return tr(
+            "its process is still writing it: wait until that step is over, or copy the folder and run "
+            "msprobe recover on the copy"
         )
     still = ", or is still at it" if is_written is None else ""
-    return f"its process was killed or could not write them{still}: run msprobe recover {folder}"
+    return tr(
+        "its process was killed or could not write them{still}: run msprobe recover {folder}",
+        still=still,
+        folder=folder,
+    )
 
 
 def _warn_of_second_writers(folder: Path) -> None:

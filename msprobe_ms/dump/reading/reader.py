@@ -120,19 +120,22 @@ def _overtaken(path: Path, before: tuple[int, ...]) -> str:
     """Why what was read, of a dump that was being written, is not what is there now; "" where it is."""
     if not before or _version(path) == before:
         return ""
-    return f"{path}: was written anew while it was read: compare again"
+    return tr("{path}: was written anew while it was read: compare again", path=path)
 
 
 def _cut_short(path: Path, extra: Mapping[str, Any]) -> str:
     """Why a dump lacks what its process would have recorded later; "" where it ended in good order."""
     if extra.get(RECOVERED) is True:
-        return f"{path}: recovered after its process was killed or could not write it; calls after that are missing"
+        return tr(
+            "{path}: recovered after its process was killed or could not write it; calls after that are missing",
+            path=path,
+        )
     if isinstance(lacks := extra.get(INCOMPLETE), str) and lacks:
         shown = "".join(each if each.isprintable() else "_" for each in lacks[:_LONGEST_REASON])
-        return f"{path}: not all could be recorded: {shown}"
+        return tr("{path}: not all could be recorded: {shown}", path=path, shown=shown)
     if advice := unfinished(path.parent, path):
         logger.warning(tr("{parent}: calls are missing in its dump.json: {advice}", parent=path.parent, advice=advice))
-        return f"{path}: calls are missing: {advice}"
+        return tr("{path}: calls are missing: {advice}", path=path, advice=advice)
     return ""
 
 

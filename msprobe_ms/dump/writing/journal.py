@@ -83,7 +83,13 @@ class JournalWriter:
         longer than readers take; it is then not in the file.
         """
         if len(payload) >= _LONGEST:
-            raise ValueError(f"{len(payload)} bytes are more than a record of the journal holds: {_LONGEST - 1}")
+            raise ValueError(
+                tr(
+                    "{count} bytes are more than a record of the journal holds: {longest}",
+                    count=len(payload),
+                    longest=_LONGEST - 1,
+                )
+            )
         record, written = _record(kind, payload), 0
         with self._lock:
             if (file := self._file.number) < 0:
@@ -280,7 +286,7 @@ class Contents:
         elif record.kind == CALL_SITE:
             number, frames = json.loads(record.payload)
             if type(number) is not int or type(frames) is not list:
-                raise ValueError("a call site is a number and a list of frames")
+                raise ValueError(tr("a call site is a number and a list of frames"))
             self.call_sites[number] = frames
         elif record.kind == ENVELOPE:
             self.envelope = Envelope(*json.loads(record.payload))
@@ -293,17 +299,17 @@ class Contents:
             or not (parent is None or type(parent) is str)
             or not (site is None or type(site) is int)
         ):
-            raise ValueError("the name of an entry or of its parent is no text, or its call site no number")
+            raise ValueError(tr("the name of an entry or of its parent is no text, or its call site no number"))
         earlier = self.entries.get(name) if stays else self.entries.pop(name, None)
         fields = {} if earlier is None else earlier.fields
         position = offset + len(head) + 1
         for field, length in lengths:
             if type(field) is not str or type(length) is not int or length < 0:
-                raise ValueError(f"a field of {name} has no name or no length")
+                raise ValueError(tr("a field of {name} has no name or no length", name=name))
             fields[intern(field)] = (position, length)
             position += length
         if position != offset + len(payload):
-            raise ValueError(f"the fields of {name} end at byte {position}")
+            raise ValueError(tr("the fields of {name} end at byte {position}", name=name, position=position))
         if earlier is not None:
             parent, site = earlier.parent or parent, site if earlier.call_site is None else earlier.call_site
         self.entries[name] = IndexedEntry(fields, parent and intern(parent), site)

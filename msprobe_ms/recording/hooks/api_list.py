@@ -161,7 +161,15 @@ def _imported(path: str, source: Path) -> Any:
 
 
 def _import_error(path: str, source: Path, error: Exception) -> ConfigError:
-    return ConfigError(f"{source}: {path}: importing it failed: {type(error).__name__}: {error}")
+    return ConfigError(
+        tr(
+            "{source}: {path}: importing it failed: {name}: {error}",
+            source=source,
+            path=path,
+            name=type(error).__name__,
+            error=error,
+        )
+    )
 
 
 def _is_installed(package: str) -> bool:

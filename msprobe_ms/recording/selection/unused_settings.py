@@ -123,11 +123,11 @@ def _near_end(end: str, calls: Calls, *, numbered: bool) -> str:
     if not near:
         return ""
     if not numbered:
-        return f"; did you mean another call of {near[0]}?"
+        return tr("; did you mean another call of {near}?", near=near[0])
     found = _entry(near[0], entry.direction, min(entry.index or 0, calls[near[0]] - 1))
     if found == end:  # a backward, or a forward that ended with an exception
-        return "" if entry.direction == FORWARD else "; its forward came"
-    return f"; did you mean {found}?"
+        return "" if entry.direction == FORWARD else tr("; its forward came")
+    return tr("; did you mean {found}?", found=found)
 
 
 def _entry(base: str, direction: str, index: int) -> str:
@@ -172,18 +172,28 @@ def why_empty(config: Config, framework: Framework, model: Any, *, opened: bool,
     was called that could have been recorded, ``compiled`` whether a graph ran that is none at this level.
     """
     if not opened:
-        return "the model was not called as often as token_range says"
+        return tr("the model was not called as often as token_range says")
     if called:
         modes = "" if "all" in config.data_mode else ", ".join(sorted(config.data_mode))
-        return f"what was called has nothing that data_mode [{modes}] keeps" if modes else ""
+        return tr("what was called has nothing that data_mode [{modes}] keeps", modes=modes) if modes else ""
     if compiled:
-        return f"what was called ran as a compiled graph. {framework.how_to_uncompile}, or use level L1 or mix"
+        return tr(
+            "what was called ran as a compiled graph. {how_to_uncompile}, or use level L1 or mix",
+            how_to_uncompile=framework.how_to_uncompile,
+        )
     if config.level not in MODULE_LEVELS:
         what = "kernel" if config.level == "L2" else "API that level L1 records"
-        return f"no {what} was called between start and stop"
+        return tr("no {what} was called between start and stop", what=what)
     models = model if isinstance(model, (list, tuple)) else [model]
     names = " and ".join(type(each).__name__ for each in models)
     if not any(True for each in models for _ in framework.recorded_modules(each)):
         have = "have" if len(models) > 1 else "has"
-        return f"{names} {have} no modules inside and no parameters, hence no entry; use level L1 or mix"
-    return f"no module of {names} was called between start and stop; is it the network that was given to start?"
+        return tr(
+            "{names} {have} no modules inside and no parameters, hence no entry; use level L1 or mix",
+            names=names,
+            have=have,
+        )
+    return tr(
+        "no module of {names} was called between start and stop; is it the network that was given to start?",
+        names=names,
+    )
