@@ -55,7 +55,7 @@ def _ratio(figures: dict[str, Any] | None, kind: str) -> str:
 def steps(options: argparse.Namespace) -> Iterator[str]:
     """Ratios of steps with a tool to steps without, the median (and of the quickest steps)."""
     peer = ["wall, peer", "CPU, peer"] if options.peer else []
-    titles = ["level", "task", "wall", "asked", "CPU", "after stop", "stop and export", "dump", *peer]
+    titles = ["level", "task", "wall", "limit", "CPU", "after stop", "stop and export", "dump", *peer]
     yield from _head(titles)
     for level in options.levels:
         for task in options.tasks:
@@ -77,7 +77,7 @@ def steps(options: argparse.Namespace) -> Iterator[str]:
 
 def blocking_steps(options: argparse.Namespace) -> Iterator[str]:
     """The same with operators launched synchronously, in steps of both kinds: what recording itself costs."""
-    yield from _head(["level", "task", "wall", "asked of the other", "CPU", "a step without"])
+    yield from _head(["level", "task", "wall", "limit without it", "CPU", "a step without"])
     for level in options.levels:
         for task in options.tasks:
             ours = _step(sys.executable, f"{level}:{task}", options.steps, "--blocking")
@@ -111,7 +111,7 @@ def starts(options: argparse.Namespace) -> Iterator[str]:
     ours = _import_seconds(python, "from msprobe_ms import PrecisionDebugger", repeat)
     made = _import_seconds(python, "from msprobe_ms import PrecisionDebugger; PrecisionDebugger()", repeat)
     bare, helped = _quickest([[python, "-c", "pass"], [python, "-m", "msprobe_ms", "-h"]], repeat)
-    yield from _head(["", "seconds", "asked"])
+    yield from _head(["", "seconds", "limit"])
     yield _row(["`from msprobe_ms import PrecisionDebugger`, after `import mindspore`", f"{ours:.2f}", "≤ 0.15"])
     yield _row(["the same and the first `PrecisionDebugger()`", f"{made:.2f}", ""])
     yield _row(["`msprobe -h`", f"{helped:.2f}", "≤ 0.15"])
@@ -125,7 +125,7 @@ def starts(options: argparse.Namespace) -> Iterator[str]:
 
 def off(_: argparse.Namespace) -> Iterator[str]:
     """Calls of functions of ours in one training step."""
-    yield from _head(["a step", "calls of ours"])
+    yield from _head(["a step", "calls of msprobe_ms"])
     found = _line([sys.executable, str(HERE / "step_time.py"), "--off"]) or {}
     for when, calls in found.items():
         yield _row([when, str(calls)])
@@ -179,9 +179,9 @@ def machine() -> str:
 
 
 SECTIONS = {
-    "Time of a training step, tool to no tool: median (quickest steps)": steps,
+    "Time of a recorded step relative to an unrecorded one: median (quickest steps)": steps,
     "The same under `mindspore.runtime.launch_blocking()`": blocking_steps,
-    "When it is not recording": off,
+    "Calls while not recording": off,
     "Starting": starts,
     "Sketches": sketches,
     "Comparing": comparisons,
@@ -211,7 +211,7 @@ def main() -> None:
     say(f"{machine()}.")
     for title, section in SECTIONS.items():
         say("")
-        say(f"### {title}")
+        say(f"## {title}")
         say("")
         for line in section(options):
             say(line)

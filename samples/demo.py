@@ -1,6 +1,6 @@
-"""Train a small transformer in MindSpore with the dump on, compare it with PyTorch's, and read the verdict.
+"""Record a small transformer in MindSpore, compare it with the same model in PyTorch, and print the verdict.
 
-Twice: once as it should be, once with a mistake planted in one layer, which the comparison has to find.
+This is done twice: once with the correct model, once with a fault planted in one layer, which compare has to find.
 
     make demo        # or: python samples/demo.py
 """
@@ -25,7 +25,7 @@ OUTPUT = HERE.parent / "demo_output"
 
 
 def batches(count: int) -> list[tuple[Tensor, Tensor]]:
-    """Sequences and what they should become; the same as in net_pytorch.py."""
+    """Return sequences and the sequences expected of them, the same as in net_pytorch.py."""
     generator = np.random.default_rng(5)
     sequences = [generator.integers(0, 32, (16, 12)).astype(np.int32) for _ in range(count)]
     return [(Tensor(sequence), Tensor(sequence[:, ::-1].copy())) for sequence in sequences]
@@ -65,10 +65,10 @@ def main() -> None:
     ms.set_context(mode=ms.PYNATIVE_MODE)
     shutil.rmtree(OUTPUT, ignore_errors=True)
     for title, name, faulty_layer in (
-        ("The net as it should be", "good", None),
-        ("The same net, layers.1.norm1 with epsilon 1e-2 instead of 1e-5", "faulty", 1),
+        ("The correct network", "good", None),
+        ("The same network with a fault: layers.1.norm1 has epsilon 1e-2 instead of 1e-5", "faulty", 1),
     ):
-        print(f"\n{title}: training 3 steps in MindSpore, step 0 is dumped", flush=True)
+        print(f"\n{title}: training 3 steps in MindSpore, recording step 0", flush=True)
         train(OUTPUT / name, faulty_layer)
         compare(OUTPUT / name, OUTPUT / f"{name}_report")
     (page,) = (OUTPUT / "faulty_report").glob("*.html")

@@ -49,7 +49,7 @@ class Reverser(nn.Cell):
         super().__init__()
         self.embedding = nn.Embedding(tokens, width)
         self.position = Parameter(Tensor(np.zeros((length, width), np.float32)), name="position")
-        # The planted mistake of the demonstration: one LayerNorm with 1e-2 where the others have 1e-5.
+        # The fault that the demo plants: one LayerNorm has 1e-2, the others 1e-5.
         epsilons = [1e-2 if index == faulty_layer else 1e-5 for index in range(3)]
         self.layers = nn.CellList([EncoderLayer(width, 4, epsilon) for epsilon in epsilons])
         self.norm = nn.LayerNorm((width,), epsilon=1e-5)
@@ -63,7 +63,7 @@ class Reverser(nn.Cell):
 
 
 def load(net: nn.Cell, weights: dict[str, np.ndarray]) -> nn.Cell:
-    """Give the net its first weights, by parameter name."""
+    """Set the first weights of the network, by parameter name."""
     for parameter in net.get_parameters():
         parameter.set_data(Tensor(weights[parameter.name], ms.float32))
     return net

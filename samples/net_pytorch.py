@@ -1,4 +1,4 @@
-"""The same transformer in PyTorch, with the names its authors chose; and how the golden dump beside it was made.
+"""The same transformer in PyTorch, with other names. It also made the golden dump in samples/golden.
 
 python samples/net_pytorch.py        # needs torch; rewrites samples/golden and samples/first_weights.npz
 """
@@ -86,7 +86,7 @@ def mindspore_name(name: str) -> str:
 
 
 def batches(count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Sequences and what they should become; the same on both sides."""
+    """Return sequences and the sequences expected of them, the same on both sides."""
     generator = np.random.default_rng(5)
     sequences = [generator.integers(0, 32, (16, 12)).astype(np.int32) for _ in range(count)]
     return [(sequence, sequence[:, ::-1].copy()) for sequence in sequences]

@@ -17,29 +17,28 @@ _ERRORS = ROOT / "msprobe_ms" / "accuracy" / "judging" / "known_errors.yaml"
 _DIFFERENCES = ROOT / "msprobe_ms" / "frameworks" / "mindspore" / "known_differences.yaml"
 
 _TEXT = """\
-# What MindSpore is known to compute otherwise
+# Known differences of MindSpore
 
-[`msprobe acc_check`](accuracy_check.md) and [`msprobe prove`](prove.md) hold the results of single APIs against
-float64. What they find again and again on a healthy MindSpore 2.10.0 on a CPU is listed here, with the reason and the
-size. A training that meets one of these is not wrong by itself: it differs from PyTorch's by as much.
+[`msprobe acc_check`](accuracy_check.md) and [`msprobe prove`](prove.md) compare the results of single APIs with
+float64. This page lists what a healthy MindSpore 2.10.0 on a CPU is known to compute differently, with size and
+reason. A training that meets one of these is not wrong because of it: it differs from PyTorch's by that much.
 
-This page is written by `tools/known_differences_page.py` from the lists that are judged by; a test holds it to them.
+The tables are generated from the lists that the commands judge by.
 
 ## Approximations
 
-Results that are off by more than rounding explains, and by no more than this, are a `warning` that begins with
-`known:`; beyond it they are an `error`. The bounds are `absolute + relative · |exact result|`; the absolute part of a
-gradient is times the largest value that goes in. They are twice what was measured on 40,000 values in each of six
+These results are off by more than rounding explains. Up to the bound they are a `warning` that begins with
+`known:`; beyond it they are an `error`. A bound is `absolute + relative · |exact result|`; for gradients the
+absolute part is multiplied by the largest input. Bounds are twice what was measured on 40,000 values in each of six
 ranges between -80 and 90.
 
 {errors}
 
 ## Wrong results, and calls that raise
 
-A result that is wrong for one of these is an `error` all the same, and Message says that it is known. `size` is the
-largest error that was seen, as a share of the largest value. They were found by running every API that recording knows
-on examples, forward and backward, in float32, against the same operation of PyTorch in float64 (`make api-sweep`, which
-fails where this list is not what it finds).
+A wrong result of one of these is still an `error`; Message says that it is known. `size` is the largest error seen,
+as a share of the largest value. They were found by running every API that is recorded on examples, forward and
+backward, in float32, and comparing with the same operation of PyTorch in float64.
 
 {differences}
 """

@@ -1,6 +1,6 @@
 """Columns of numbers as text in a page: transformed, shuffled, compressed; the script decodes them when it needs them.
 
-docs/report_page.md describes the format.
+docs/report_page_design.md describes the format.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pages of made-up comparisons, by the format in docs/report_page.md: transformers of any size, with a fault."""
+"""Pages of made-up comparisons, by the format in docs/report_page_design.md: transformers of any size, with a fault."""
 
 from __future__ import annotations
 

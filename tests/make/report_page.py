@@ -1,4 +1,4 @@
-"""Read a report page as its script does (docs/report_page.md): the index and the columns, as numbers."""
+"""Read a report page as its script does (docs/report_page_design.md): the index and the columns, as numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/** The page's index, and its columns: decoded when they are asked for, once. The format is in docs/report_page.md. */
+/** The page's index, and its columns: decoded when they are asked for, once. The format is in docs/report_page_design.md. */
 
 export interface Column { type: "u8" | "u16" | "u32" | "f32" | "json"; length: number; chunks: string[]; transform?: string; dictionary?: string }
 

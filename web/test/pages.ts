@@ -1,4 +1,4 @@
-/** Columns and models made in the test, encoded as docs/report_page.md says. */
+/** Columns and models made in the test, encoded as docs/report_page_design.md says. */
 
 import { gzipSync } from "node:zlib";
 import { Columns, type Column, type Index, NO_NUMBER, type Numbers } from "../src/data.ts";

@@ -29,7 +29,7 @@ _MOST = 0.5
 
 
 def pictures(outcome: Outcome, rows: Rows, calls: Calls) -> list[dict[str, Any]]:
-    """Return the pictures of the tensors that matter most, as docs/report_page.md has them; [] without real data."""
+    """Return the pictures of the tensors that matter most (docs/report_page_design.md); [] without real data."""
     if outcome.comparison.mode != Mode.TENSOR:
         return []
     compared = [place for place, row in enumerate(rows.rows) if row.matched and row.deviation is not None]

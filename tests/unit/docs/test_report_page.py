@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-TEXT = (ROOT / "docs" / "report_page.md").read_text("utf-8")
+TEXT = (ROOT / "docs" / "report_page_design.md").read_text("utf-8")
 NAMED = re.compile(r"`((?:tests/)?[\w/]*test_\w+(?:\.py)?(?:::test_\w+)?)`")
 
 
