@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import polib
+import yaml
 
 ROOT = Path(__file__).parents[1]
 PACKAGE, PAGE = ROOT / "msprobe_ms", ROOT / "web" / "src"
 CATALOGUE = PACKAGE / "locale" / "zh_CN" / "LC_MESSAGES" / "msprobe_ms.po"
 
+#: Files of words that are said as they stand: sample configurations and the keys in them.
+YAML = (PACKAGE / "config" / "keys.yaml", PACKAGE / "config" / "samples.yaml")
 #: The context of the messages of the page's script.
 PAGE_CONTEXT = "page"
 #: Methods of argparse whose first text, or whose ``help``, the parser says as a message.
@@ -43,6 +46,9 @@ def messages() -> list[Found]:
     found: dict[tuple[str | None, str], Found] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         for each in of_module(path):
+            found.setdefault((None, each.text), each)
+    for path in YAML:
+        for each in of_yaml(path):
             found.setdefault((None, each.text), each)
     for path in sorted(PAGE.glob("*.ts*")):
         for each in of_script(path):
@@ -69,6 +75,14 @@ def of_module(path: Path) -> Iterator[Found]:
             continue
         if texts and all(text is not None and says_something(text) for text in texts):
             yield Found(str(texts[0]), texts[1] if len(texts) > 1 else None, None, place)
+
+
+def of_yaml(path: Path) -> Iterator[Found]:
+    """Yield the texts of a file of words, but for the lists in it, which hold names."""
+    for value in yaml.safe_load(path.read_text(encoding="utf-8")).values():
+        for text in value.values() if isinstance(value, dict) else (value,):
+            if isinstance(text, str):
+                yield Found(text, None, None, str(path.relative_to(ROOT)))
 
 
 def of_script(path: Path) -> Iterator[Found]:

@@ -27,6 +27,8 @@ _NAME = "msprobe-ms"
 _LONGEST_IMPORT = 180
 #: Bytes that a disk should have free: a step of tensors of a small network takes some hundred megabytes.
 _LITTLE = 1 << 30
+#: Modes of frameworks, as these name them.
+_MODES = (tr("dynamic graphs"), tr("compiled graphs"), tr("eager mode"))
 #: Extras → what they are for.
 _EXTRAS = {
     "dataframe": tr("comparison.frame, a table for notebooks"),
@@ -155,7 +157,7 @@ def _framework(package: str, name: str, extra: str) -> Iterator[Finding]:
             tr(
                 "{name}, {mode}: level {levels}{without}",
                 name=name,
-                mode=mode,
+                mode=tr(mode),
                 levels=", ".join(levels),
                 without=without,
             ),

@@ -54,7 +54,13 @@ def _run(options: argparse.Namespace) -> int:
 def _listing(samples: Any) -> list[str]:
     rows = [(found.names[0] if found.names else found.name, found) for found in samples]
     width = max(len(name) for name, _ in rows)
-    lines = [f"{name:<{width}}  {found.purpose} ({found.cost}) [{found.name}.json]" for name, found in rows]
+    lines = [
+        tr(
+            "{name}  {purpose} ({cost}) [{file}.json]",
+            name=name.ljust(width), purpose=found.purpose, cost=found.cost, file=found.name,
+        )
+        for name, found in rows
+    ]  # fmt: skip
     folder = next(found.path.parent for _, found in rows)
     return [
         *lines,
