@@ -373,10 +373,10 @@ def _read_compare_json(path: Path) -> _Sides:
         if not isinstance(content.get(key), str) or not content[key]:
             raise UsageError(
                 tr(
-                    "{path}: {key}: {get} is not accepted; {form}",
+                    "{path}: {key}: {given} is not accepted; {form}",
                     path=path,
                     key=key,
-                    get=show(content.get(key)),
+                    given=show(content.get(key)),
                     form=form,
                 )
             )

@@ -219,9 +219,9 @@ def _one_of(name: str, value: Any, accepted: tuple[Any, ...]) -> Any:
         return value
     raise UsageError(
         tr(
-            "DumpConfig: {name} {value} is not accepted; use one of {repr}",
+            "DumpConfig: {name} {value} is not accepted; use one of {accepted}",
             name=name,
             value=repr(value),
-            repr=", ".join(map(repr, accepted)),
+            accepted=", ".join(map(repr, accepted)),
         )
     )

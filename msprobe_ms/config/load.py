@@ -269,9 +269,9 @@ def _read_text(file: Path, name: str) -> str:
     except FileNotFoundError:
         raise ConfigError(
             tr(
-                "{name}: no such file (looked from {getcwd}); use the path of a json file",
+                "{name}: no such file (looked from {folder}); use the path of a json file",
                 name=name,
-                getcwd=os.getcwd(),
+                folder=os.getcwd(),
             )
         ) from None
     except OSError as error:

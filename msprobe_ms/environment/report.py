@@ -13,7 +13,7 @@ from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.environment.collect import SECTIONS
 from msprobe_ms.environment.compare import ConfigRow, Status
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join
 
 _TITLES = ("section", "name", "target", "golden", "result", "note")
 _COLOURS = {Status.ERROR: RowColour.RED, Status.WARNING: RowColour.YELLOW, Status.PASS: RowColour.NONE}
@@ -54,7 +54,7 @@ def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
             differing=differing,
             count=len(rows),
             counts=counts[Status.WARNING],
-            by_section=", ".join(_by_section(rows)),
+            by_section=tr_join(", ", _by_section(rows)),
         )
     )
     for status in (Status.ERROR, Status.WARNING):

@@ -12,7 +12,7 @@ from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.gradients.compare import LEAST_AT_FIRST, GradientComparison, GradientRow, overall
 from msprobe_ms.page.template import escaped, write_static_page
 from msprobe_ms.support.text import listed
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join
 
 _TITLES = (
     "Rank", "Step", "Target Name", "Golden Name", "Similarity", "Target Norm", "Golden Norm", "Norm Ratio", "Elements",
@@ -147,7 +147,7 @@ def _told(row: GradientRow) -> str:
         rank=row.rank,
         step=row.step,
         name=row.name,
-        figures=", ".join(figures),
+        figures=tr_join(", ", figures),
     )
 
 

@@ -139,7 +139,7 @@ def _acc_check(options: argparse.Namespace) -> int:
     from msprobe_ms.comparison.many.run import cluster
 
     if len(set(options.device)) != len(options.device):
-        raise UsageError(tr("-d {str}: a device is named twice", str=" ".join(map(str, options.device))))
+        raise UsageError(tr("-d {devices}: a device is named twice", devices=" ".join(map(str, options.device))))
     section = section_of(options)
     if options.listen or section.is_online:
         sent = Calls(Path(), {"task": "tensor"})

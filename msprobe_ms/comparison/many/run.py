@@ -202,10 +202,10 @@ def _warn(content: list[str], file: Path) -> None:
     if told:
         logger.warning(
             tr(
-                "-lm: weights look exchanged ({count}, see {file}): {removeprefix}",
+                "-lm: weights look exchanged ({count}, see {file}): {circles}",
                 count=len(told),
                 file=file,
-                removeprefix=told[0].removeprefix(EXCHANGED),
+                circles=told[0].removeprefix(EXCHANGED),
             )
         )
 
