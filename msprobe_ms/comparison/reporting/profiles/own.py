@@ -169,6 +169,8 @@ def _differing(pair: Pair, row: Row, reason: str) -> tuple[str, str]:
     """The result of a row that differs and is no origin, and the reason in full."""
     if _is_ignored(pair, row):
         return NOT_JUDGED, tr("{reason}; what this call leaves here is undefined or a mere copy.", reason=reason)
+    if row.inherited_from and pair.target is not None and row.inherited_from == pair.target.name:
+        return INHERITED, tr("{reason}, as the error begins in this call.", reason=reason)
     if row.inherited_from:
         return INHERITED, tr(
             "{reason}, inherited from {inherited_from}.", reason=reason, inherited_from=row.inherited_from
