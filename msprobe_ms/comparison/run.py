@@ -43,6 +43,7 @@ from msprobe_ms.dump.names import is_of_training, parse_entry
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import no_garbage_collection
+from msprobe_ms.support.translation import tr
 
 #: Pairs from which on a progress bar is worth its line; and only real data takes long enough.
 _LONG = 500
@@ -95,19 +96,29 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
         mode = Mode(target.mode)
     else:
         mode = Mode.STATISTICS
-        logger.info("target is a %s dump and golden a %s dump: statistics are compared", target.mode, golden.mode)
+        logger.info(
+            tr(
+                "target is a {mode} dump and golden a {other_mode} dump: statistics are compared",
+                mode=target.mode,
+                other_mode=golden.mode,
+            )
+        )
     target, golden, mappings = as_paired(target, golden, options, tell=not one_of_many)
     pairs = pair(target, golden, mappings, fuzzy=options.fuzzy)
     profile = options.report
     if options.algorithms and mode != Mode.TENSOR:
         names = ", ".join(algorithm.name for algorithm in options.algorithms)
-        logger.warning("%s not measured: that needs two dumps of task tensor", names)
+        logger.warning(tr("{names} not measured: that needs two dumps of task tensor", names=names))
     with _progress(len(pairs), shown=not one_of_many) as tell:
         measure(
             pairs, target, golden, mode, tell, tolerances=options.thresholds.tolerances(),
             more=profile.more_metrics, algorithms=profile.algorithms, processes=not one_of_many,
         )  # fmt: skip
-    damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
+    damage = [
+        tr("{side}: {damage}", side=side, damage=dump.damage)
+        for side, dump in (("target", target), ("golden", golden))
+        if dump.damage
+    ]
     evidence = evidence_of(pairs, target, golden, mappings)
     origins, random = split_random(find_origins(evidence))
     for node in evidence.nodes:

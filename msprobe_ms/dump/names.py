@@ -18,6 +18,7 @@ from functools import lru_cache
 from sys import intern
 
 from msprobe_ms.dump.dialects import MODULE_PREFIXES
+from msprobe_ms.support.translation import tr_count
 
 FORWARD = "forward"
 BACKWARD = "backward"
@@ -196,7 +197,7 @@ def counted_entries(count: int) -> str:
     >>> counted_entries(1), counted_entries(20)
     ('1 entry', '20 entries')
     """
-    return "1 entry" if count == 1 else f"{count} entries"
+    return tr_count("{count} entry", "{count} entries", count)
 
 
 def is_fused(path: str) -> bool:

@@ -101,7 +101,7 @@ def test_the_wheel_holds_every_module_and_data_file_once(source: Path, wheel: Pa
     expected.update(["msprobe_ms/arrays/_one_pass.abi3.so"] if COMPILER else [])
     assert "msprobe_ms/config/samples/config.json" in packaged(wheel)
     for file in (source / "msprobe_ms").rglob("*"):
-        if file.suffix in {".py", ".pyi", ".yaml", ".json", ".js", ".css"} or file.name == "py.typed":
+        if file.suffix in {".py", ".pyi", ".yaml", ".json", ".js", ".css", ".mo"} or file.name == "py.typed":
             name = file.relative_to(source).as_posix().replace("msprobe_ms/compat/msprobe/", "msprobe/")
             expected.add(name.removeprefix("msprobe_ms/compat/modules/"))
     assert packaged(wheel) == expected

@@ -33,7 +33,7 @@ comparison/origin: evidence protocols
 comparison/page: calls choice content figures rows verdict
 comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
 comparison/pairing: entries fused_tensors matches modules
-comparison/reporting: advisor csv_table
+comparison/reporting: advice_texts advisor csv_table facts
 comparison/reporting/profiles: base latest maca v110 wording
 compat: maca msit msit_selection neighbour torch_provider
 compat/modules: maca_tools msit_llm

@@ -16,6 +16,7 @@ from msprobe_ms.recording.start_arguments import TokenRange
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -48,7 +49,9 @@ class DeviceKernelStep(Step):
 
     def start(self, model: object, token_range: TokenRange | None) -> None:
         if token_range is not None:
-            raise UsageError("start: token_range counts calls of the model, of which a device knows nothing; leave it")
+            raise UsageError(
+                tr("start: token_range counts calls of the model, of which a device knows nothing; leave it")
+            )
         if not self._recording:
             self._recording = True
             self._dump.install()
@@ -61,10 +64,14 @@ class DeviceKernelStep(Step):
     def _complete(self, unused: UnusedSettings) -> None:
         if written := self._written:
             names = ", ".join(written)
-            logger.info("%s: the device dumped its kernels to %s; msprobe convert -d reads them",
-                        self._dump.folder, names)  # fmt: skip
+            logger.info(
+                tr(
+                    "{folder}: the device dumped its kernels to {names}; msprobe convert -d reads them",
+                    folder=self._dump.folder, names=names,
+                )
+            )  # fmt: skip
         else:
-            logger.warning("%s: the device dumped nothing between start and stop", self._dump.folder)
+            logger.warning(tr("{folder}: the device dumped nothing between start and stop", folder=self._dump.folder))
 
 
 class DeviceKernelDumper(Dumper):
@@ -76,11 +83,15 @@ class DeviceKernelDumper(Dumper):
         """Raises UsageError for what such a dump does not know."""
         super().__init__(config, framework, apis, quotas)
         if config.task not in TASKS:
-            raise UsageError(f'level "L2": a device dumps tensors; use task {" or ".join(TASKS)}')
+            raise UsageError(tr('level "L2": a device dumps tensors; use task {tasks}', tasks=" or ".join(TASKS)))
         for key in ("scope", "list", "skip", "tensor_list", "data_mode", "summary_mode"):
             if config.asks_for(key):
                 raise UsageError(
-                    f"{key} does not select among kernels that a device dumps; what acl_config says does; remove {key}"
+                    tr(
+                        "{key} does not select among kernels that a device dumps; what acl_config says does; "
+                        "remove {key}",
+                        key=key,
+                    )
                 )
         self._dump = dump
 

@@ -25,6 +25,7 @@ from msprobe_ms.support.files import replacing
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import Hooks
 from msprobe_ms.support.text import listed, suggestion
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -66,18 +67,24 @@ class GradientProbe:
         names = self._parameters(watched)
         if missing := [name for name in self._config.param_list if name not in names]:
             hint = suggestion(missing[0], names)
-            logger.warning("monitor: no parameter is called %s%s, as param_list has it", listed(missing, 5), hint)
+            logger.warning(
+                tr(
+                    "monitor: no parameter is called {missing}{hint}, as param_list has it",
+                    missing=listed(missing, 5),
+                    hint=hint,
+                )
+            )
         self._watched = weakly(watched)
         if self._hooks is None:
             self._hooks = self._framework.watch_optimizers(self._begins, self._ends)
             if self._hooks is None:
                 raise UsageError(
-                    "monitor: this version does not tell when an optimizer is called; use PyTorch 2.0 or later"
+                    tr("monitor: this version does not tell when an optimizer is called; use PyTorch 2.0 or later")
                 )
             self._hooks.install()
         if self._framework.execution_mode() != ExecutionMode.PYNATIVE:
             said = "gradients are written where the script itself calls the optimizer, not where a compiled step does"
-            logger.warning("monitor: in %s %s", self._framework.mode_text(), said)
+            logger.warning(tr("monitor: in {mode_text} {said}", mode_text=self._framework.mode_text(), said=said))
 
     def end(self) -> None:
         """Take the hooks off, and say what was written."""
@@ -86,11 +93,11 @@ class GradientProbe:
             return
         hooks.remove()
         if self._written:
-            logger.info("%s: the gradients of %d steps", self._folder, self._written)
+            logger.info(tr("{folder}: the gradients of {written} steps", folder=self._folder, written=self._written))
         elif self._calls:
-            logger.warning("monitor: nothing was written: no step that is selected was reached")
+            logger.warning(tr("monitor: nothing was written: no step that is selected was reached"))
         else:
-            logger.warning("monitor: nothing was written: the script itself never called the optimizer")
+            logger.warning(tr("monitor: nothing was written: the script itself never called the optimizer"))
 
     # -- calls of an optimizer ---------------------------------------------------------------------------------------
 
@@ -142,10 +149,10 @@ class GradientProbe:
         if of_optimizer:
             return dict(of_optimizer)
         if of_optimizer is not None:
-            raise UsageError("monitor: this optimizer does not know the names of its parameters; give the network")
+            raise UsageError(tr("monitor: this optimizer does not know the names of its parameters; give the network"))
         if not self._framework.is_module(watched):
             given = f"{repr(watched)[:100]}, a {type(watched).__name__},"
-            raise UsageError(f"monitor: {given} is not accepted; give the optimizer, or the network")
+            raise UsageError(tr("monitor: {given} is not accepted; give the optimizer, or the network", given=given))
         return dict(parameters_of(self._framework, watched))
 
     # -- files -------------------------------------------------------------------------------------------------------
@@ -182,9 +189,15 @@ class GradientProbe:
             except FileExistsError:
                 continue
             if run:
-                logger.warning("monitor: %s holds another run; this one goes to %s", self._config.dump_path, parent)
+                logger.warning(
+                    tr(
+                        "monitor: {dump_path} holds another run; this one goes to {parent}",
+                        dump_path=self._config.dump_path,
+                        parent=parent,
+                    )
+                )
             return parent / rank
-        raise OSError(f"{self._config.dump_path}: holds {_MOST_RUNS} runs")
+        raise OSError(tr("{dump_path}: holds {most_runs} runs", dump_path=self._config.dump_path, most_runs=_MOST_RUNS))
 
 
 def _stack_depth() -> int:

@@ -16,6 +16,7 @@ from msprobe_ms.recording.perturbation.repetition import (
     largest,
     rounding_limit,
 )
+from msprobe_ms.support.translation import tr
 
 
 class GradientCheck:
@@ -29,10 +30,10 @@ class GradientCheck:
         self._tools, self._repetition, self._on_gradients = tools, repetition, on_gradients
         framework = tools.framework
         if not framework.watches_in_place:
-            raise NotRepeatableError("this release does not show its gradient graph")
+            raise NotRepeatableError(tr("this release does not show its gradient graph"))
         watched = {id(each): each for each in repetition.floats if framework.can_watch(each, parameters=True)}
         if not watched:
-            raise NotRepeatableError("no gradient flows through it")
+            raise NotRepeatableError(tr("no gradient flows through it"))
         self._watch = framework.watch_inputs(list(watched.values()), self._inputs_came, is_module=False)
         # What waits holds no graph: hooks of the graph hold what waits.
         stand_ins = repetition.detach()
@@ -60,7 +61,7 @@ class GradientCheck:
         ]
         self.settle([found[place] for place in self._places])
         if not self._places:
-            raise NotRepeatableError("no gradient flows through it")
+            raise NotRepeatableError(tr("no gradient flows through it"))
         self._function = function
         self._output_gradients = [None] * len(self._places)
         for number, place in enumerate(self._places):
@@ -94,10 +95,10 @@ class GradientCheck:
         if isinstance(recorded, Exception):
             raise recorded
         if function is None or len(given) != len(self._places) or all(each is None for each in given):
-            raise NotRepeatableError("no gradient came")
+            raise NotRepeatableError(tr("no gradient came"))
         repetition, repeater = self._repetition, self._tools.repeater
         if repetition.was_written:
-            raise NotRepeatableError("an argument was changed before its gradient came")
+            raise NotRepeatableError(tr("an argument was changed before its gradient came"))
         others, changed = repetition.perturbed(seed)
         outputs: list[Any] = []
 

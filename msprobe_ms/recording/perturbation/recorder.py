@@ -31,6 +31,7 @@ from msprobe_ms.recording.perturbation.repetition import Function, Repetition, R
 from msprobe_ms.recording.perturbation.report import Report
 from msprobe_ms.recording.selection.filters import Scope
 from msprobe_ms.support.process import ThisProcess
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -159,7 +160,7 @@ class PerturbingRecorder:
 
         def begin() -> CheckedCall:
             if writes and (self._config.handler_type == "fix" or self._config.fuzz_stage == "backward"):
-                raise NotRepeatableError("it changes its arguments")
+                raise NotRepeatableError(tr("it changes its arguments"))
             repetition = Repetition(self._tools, kind, args, kwargs, writes=writes, scratch=subject.scratch)
             made = CheckedCall(api, entry, subject, repetition)
             if self._config.fuzz_stage == "backward":
@@ -174,13 +175,13 @@ class PerturbingRecorder:
     def _reason(self, api: str, entry: str, subject: Subject, kind: ApiKind) -> str:
         """Why a call is not checked, as far as its API tells; "" where it may be."""
         if not self._scope.begins(entry):
-            return "outside of the scope"
+            return tr("outside of the scope")
         if self._preheat is not None and not self._preheat.takes(api):
-            return "not in the sample of preheating"
+            return tr("not in the sample of preheating")
         if subject.communication is not None:
-            return "it exchanges tensors with other processes"
+            return tr("it exchanges tensors with other processes")
         if subject.compiled:
-            return "it is a compiled graph"
+            return tr("it is a compiled graph")
         return _unjudged(kind, self._tools.perturbation, self._config.fuzz_stage)
 
     def _end(self, call: CheckedCall, function: Function, output: Any) -> Any:
@@ -356,13 +357,13 @@ def _as_it_is(dtype: str, limit: float) -> float:
 def _unjudged(kind: ApiKind, perturbation: Perturbation, stage: str) -> str:
     """Why no result of such an API can be judged under a perturbation; "" where some can."""
     if kind.with_functions:
-        return "it does more than compute"
+        return tr("it does more than compute")
     if kind.undefined:
-        return "what it returns holds nothing yet"
+        return tr("what it returns holds nothing yet")
     if perturbation.is_noise and kind.jumps:
-        return "its results jump"
+        return tr("its results jump")
     if perturbation.is_noise and kind.gradient_jumps and stage == "backward":
-        return "its gradients jump"
+        return tr("its gradients jump")
     if perturbation.by_order and not kind.symmetric:
-        return "its results depend on the order of elements"
+        return tr("its results depend on the order of elements")
     return ""

@@ -20,6 +20,7 @@ from msprobe_ms.comparison.terms import Stage
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, is_fused
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -144,9 +145,10 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
             # Told by the names of the target, as the first is.
             others = [to[at] if name == "target" else at for at in missing if at != first]
             also = [".".join((module, *path)).lstrip(".") for module, _, path in others]
-            details = [f"so it is with {listed(also, _TOLD)}"] if also else []
+            details = [tr("so it is with {also}", also=listed(also, _TOLD))] if also else []
             if parts := lacking.parts_with_gradients(to[first]):
-                details.insert(0, f"of the layers that are one on the other side {listed(parts)} have one")
+                text = tr("of the layers that are one on the other side {parts} have one", parts=listed(parts))
+                details.insert(0, text)
             names = target.parameters[ours].name, golden.parameters[theirs].name
             origin = Origin(
                 *names, "parameters_grad", _reason(name), {}, OriginKind.MISSING_GRADIENT,
@@ -172,9 +174,11 @@ def _is_missing(place: Place, lacking: _Side, having: _Side, to: dict[Place, Pla
 
 def _reason(side: str) -> str:
     other_side = "golden" if side == "target" else "target"
-    return (
-        f"the {other_side} has a gradient of this parameter, the {side} none: is it frozen, detached or left out of "
-        "the optimizer's weights?"
+    return tr(
+        "the {other_side} has a gradient of this parameter, the {side} none: is it frozen, detached "
+        "or left out of the optimizer's weights?",
+        other_side=tr(other_side),
+        side=tr(side),
     )
 
 

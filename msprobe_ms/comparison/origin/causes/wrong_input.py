@@ -18,6 +18,7 @@ from msprobe_ms.comparison.origin.sentences import (
 )
 from msprobe_ms.comparison.origin.stages import stage_of
 from msprobe_ms.comparison.terms import Stage
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -56,24 +57,28 @@ class WrongInput:
         chance = walk.explained_by_chance(row, node)
         if chance is not None and chance.up_to:
             reason, *details = chance.because
-            nothing = "nothing before it that was compared differs"
+            nothing = tr("nothing before it that was compared differs")
             return origin_at(row, reason, [difference, nothing, *details], OriginKind.RANDOM)
         doubts = chance.because if chance is not None else ()
         if calls := self._unrecorded.calls(node.pair):
-            before = "though nothing compared before it does"
-            look = "look at the calls without a counterpart right before it, or map them"
-            places = f"calls without a counterpart come right before it: {calls}"
+            before = tr("though nothing compared before it does")
+            look = tr("look at the calls without a counterpart right before it, or map them")
+            places = tr("calls without a counterpart come right before it: {calls}", calls=calls)
         else:
-            before, places = "though nothing recorded before it does", self._unrecorded.places(node, row)
+            before, places = tr("though nothing recorded before it does"), self._unrecorded.places(node, row)
             if node.is_backward:
-                look = "the gradient differs on arrival, look at the loss and what follows this call"
+                look = tr("the gradient differs on arrival, look at the loss and what follows this call")
             elif places:
-                look = "it comes from outside, look at the code that makes it"
+                look = tr("it comes from outside, look at the code that makes it")
             else:
-                look = "it comes from outside, look at input data, arguments and unrecorded code"
+                look = tr("it comes from outside, look at input data, arguments and unrecorded code")
             if not is_of_all_elements(row) and not node.is_backward and self._unrecorded.made(node, row):
-                order = "statistics do not show the order of elements: what was made before may agree in them alone"
-        reason = fitting(f"{difference}, {before}: {look}", f"{difference}: {look}", f"{describe_briefly(row)}: {look}")
+                order = tr("statistics do not show the order of elements: what was made before may agree in them alone")
+        reason = fitting(
+            tr("{difference}, {before}: {look}", difference=difference, before=before, look=look),
+            tr("{difference}: {look}", difference=difference, look=look),
+            tr("{briefly}: {look}", briefly=describe_briefly(row), look=look),
+        )
         stage = stage_of(node.name, OriginKind.OUTSIDE)
         if stage is Stage.FORWARD and not places and row.target is not None and row.target.kind == "tensor":
             stage = Stage.DATA

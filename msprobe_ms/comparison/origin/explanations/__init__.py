@@ -27,6 +27,7 @@ from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitchi
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.explanations.running_statistics import RunningStatistics
 from msprobe_ms.comparison.origin.protocols import Explanation, Surveyed
+from msprobe_ms.support.translation import tr
 
 #: The first that explains a row whole lets it pass.
 EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
@@ -51,4 +52,28 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     HarmlessInputs,
     RandomNumbers,
     Dropout,
+)
+
+#: Their names, which files hold in English, as messages.
+NAMES = (
+    tr("agreed in the first step"),
+    tr("results agree"),
+    tr("step agrees"),
+    tr("calls across borders"),
+    tr("dropout"),
+    tr("input without effect"),
+    tr("inherited error"),
+    tr("inner gradients"),
+    tr("later uses agree"),
+    tr("condition of the loss"),
+    tr("nearby noise"),
+    tr("optimizer noise"),
+    tr("optimizer updates"),
+    tr("other borders"),
+    tr("partial gradients"),
+    tr("propagated error"),
+    tr("random numbers"),
+    tr("ReLU switching"),
+    tr("rounding"),
+    tr("running statistics"),
 )
