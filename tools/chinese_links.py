@@ -55,6 +55,8 @@ def led(link: str, page: str) -> str:
         return link
     file, _, anchor = link.partition("#")
     target = posixpath.normpath(posixpath.join(FOLDER, file)) if file else page
+    if target == english_name(page):  # each language links to the other
+        return link
     if target.startswith(f"{FOLDER}/"):
         target = english_name(target)
     if not (ROOT / target).exists():

@@ -19,7 +19,6 @@ FOLDER = ROOT / "docs" / "zh"
 ENGLISH = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))]
 #: Pages that nobody has translated yet, by the names that they have in docs/.
 MISSING = {
-    "README.md",
     "bisect.md",
     "compare.md",
     "compare_weights.md",
@@ -30,7 +29,6 @@ MISSING = {
     "gradients.md",
     "kernels.md",
     "known_differences.md",
-    "loss_differs.md",
     "mapping.md",
     "prove.md",
     "report_page.md",
@@ -64,6 +62,8 @@ _FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n|\n(?= {4}))+")
 _COMMENT = re.compile(r"(^|\s)#\s.*$", re.MULTILINE)
 _CODE = re.compile(r"(`+)([^`]+)\1")
+#: What stays of a line that is drawn: branches, files, numbers, words in capitals.
+_DRAWING = re.compile(r"^[│├└ ]+|[\w<>]+(?:/|\.\w+)|\d+|\b[A-Z_]{4,}\b", re.ASCII)
 #: Numbers, and words in capitals: verdicts, modes, variables.
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*|(?<![A-Za-z_])[A-Z][A-Z_]{4,}(?![A-Za-z_])")
 _ENGLISH_SENTENCE = re.compile(r"(?:\b[A-Za-z][a-z'-]*[,;:]? ){8}")
@@ -137,6 +137,15 @@ def test_no_sentence_is_left_in_english(pair: tuple[Page, Page]) -> None:
     assert not _ENGLISH_SENTENCE.findall(prose)
 
 
+def test_emphasis_is_seen_as_such(pair: tuple[Page, Page]) -> None:
+    """Markdown takes `**` between a sign and a letter as the other end of what it is to be; Chinese has no spaces there."""
+    for line in pair[1].prose.splitlines():
+        parts = line.split("**")
+        for before, within, after in zip(parts[::2], parts[1::2], parts[2::2], strict=False):
+            assert within[-1].isalnum() or not after[:1].isalnum(), within
+            assert within[0].isalnum() or not before[-1:].isalnum(), within
+
+
 def _led(link: str, page: str) -> str:
     """What a link of an English page has to be in its translation."""
     if "://" in link:
@@ -154,7 +163,7 @@ def _cells(row: str) -> int:
 def _without_words(code: str) -> str:
     """Code without what may be translated: comments, and the words of what is drawn."""
     if any(sign in code for sign in DRAWN):
-        return "\n".join(f"{line[:4]}{_figures(line)}" for line in code.splitlines())
+        return "\n".join(" ".join(_DRAWING.findall(line)) for line in code.splitlines())
     return _COMMENT.sub(r"\1#", code)
 
 
