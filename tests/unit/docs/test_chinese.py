@@ -23,7 +23,6 @@ MISSING = {
     "compare.md",
     "compare_weights.md",
     "config.md",
-    "cookbook.md",
     "environment.md",
     "gradients.md",
     "kernels.md",
