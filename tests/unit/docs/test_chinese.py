@@ -20,7 +20,6 @@ ENGLISH = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (R
 #: Pages that nobody has translated yet, by the names that they have in docs/.
 MISSING = {
     "bisect.md",
-    "compare.md",
     "compare_weights.md",
     "config.md",
     "environment.md",
