@@ -21,7 +21,6 @@ ENGLISH = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (R
 MISSING = {
     "bisect.md",
     "compare_weights.md",
-    "config.md",
     "environment.md",
     "gradients.md",
     "kernels.md",
