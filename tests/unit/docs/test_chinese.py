@@ -25,10 +25,8 @@ MISSING = {
     "gradients.md",
     "kernels.md",
     "known_differences.md",
-    "mapping.md",
     "prove.md",
     "report_page.md",
-    "run.md",
     # above: from the recording to the cause; below: details, other tools, and what maintainers read
     "accuracy_check.md",
     "architecture.md",
