@@ -20,13 +20,10 @@ ENGLISH = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (R
 #: Pages that nobody has translated yet, by the names that they have in docs/.
 MISSING = {
     "bisect.md",
-    "compare_weights.md",
     "environment.md",
     "gradients.md",
-    "kernels.md",
     "known_differences.md",
     "prove.md",
-    "report_page.md",
     # above: from the recording to the cause; below: details, other tools, and what maintainers read
     "accuracy_check.md",
     "architecture.md",
