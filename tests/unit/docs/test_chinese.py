@@ -19,7 +19,6 @@ FOLDER = ROOT / "docs" / "zh"
 ENGLISH = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))]
 #: Pages that nobody has translated yet, by the names that they have in docs/.
 MISSING = {
-    "known_differences.md",
     # above: from the recording to the cause; below: details, other tools, and what maintainers read
     "accuracy_check.md",
     "architecture.md",
