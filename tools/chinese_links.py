@@ -60,6 +60,8 @@ def led(link: str, page: str) -> str:
     if target.startswith(f"{FOLDER}/"):
         target = english_name(target)
     if not (ROOT / target).exists():
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(english_name(page)), file))
+    if not (ROOT / target).exists():
         return link
     within = from_chinese(target, anchor)
     return within if file else f"#{within.partition('#')[2]}"
