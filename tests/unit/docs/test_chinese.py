@@ -19,11 +19,6 @@ FOLDER = ROOT / "docs" / "zh"
 ENGLISH = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))]
 #: Pages that nobody has translated yet, by the names that they have in docs/.
 MISSING = {
-    "bisect.md",
-    "environment.md",
-    "gradients.md",
-    "known_differences.md",
-    "prove.md",
     # above: from the recording to the cause; below: details, other tools, and what maintainers read
     "architecture.md",
     "report_page_design.md",
