@@ -20,23 +20,8 @@ ENGLISH = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (R
 #: Pages that nobody has translated yet, by the names that they have in docs/.
 MISSING = {
     # above: from the recording to the cause; below: details, other tools, and what maintainers read
-    "accuracy_check.md",
     "architecture.md",
-    "coming_from_metax.md",
-    "coming_from_mindstudio.md",
-    "coming_from_msit.md",
-    "coming_from_msprobe.md",
-    "compare_columns.md",
-    "coverage.md",
-    "dependencies.md",
-    "export.md",
-    "format.md",
-    "free_benchmark.md",
-    "online_check.md",
-    "performance.md",
-    "references.md",
     "report_page_design.md",
-    "security.md",
 }
 #: It lists English words with their translations, and so is no translation itself.
 OF_ITS_OWN = "glossary.md"
