@@ -1,6 +1,6 @@
-"""The Chinese pages say what the English ones say: the same headings, tables, lists, code, links and figures.
+"""The Chinese pages say what the English ones say: the same headings, paragraphs, tables, code, links, figures.
 
-Code blocks are equal but for comments, and other tests run those of the English pages. So the Chinese ones run too.
+Code blocks are equal but for comments. So where other tests run the code of an English page, the Chinese code runs too.
 """
 
 from __future__ import annotations
@@ -17,12 +17,8 @@ from repository import ROOT
 TOOL = runpy.run_path(str(ROOT / "tools" / "chinese_links.py"))
 FOLDER = ROOT / "docs" / "zh"
 ENGLISH = ["README.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))]
-#: Pages that nobody has translated yet, by the names that they have in docs/.
-MISSING = {
-    # above: from the recording to the cause; below: details, other tools, and what maintainers read
-    "architecture.md",
-    "report_page_design.md",
-}
+#: Pages that are in English alone, by the names that they have in docs/: those that maintainers read.
+MISSING = {"architecture.md", "report_page_design.md"}
 #: It lists English words with their translations, and so is no translation itself.
 OF_ITS_OWN = "glossary.md"
 #: Text blocks that draw or list something in words, by a text in them: the words are translated.
@@ -51,6 +47,7 @@ class Page:
         self.code = [*fences, *(("", code) for code in _INDENTED.findall(text))]
         self.prose = TOOL["LINK"].sub("", _INDENTED.sub("", text))
         self.links = [(bool(mark), link) for mark, link in _LINK.findall(text)]
+        self.paragraphs = len(re.split(r"\n\s*\n", self.prose.strip()))
         self.headings = [len(marks) for marks in re.findall(r"^(#+) ", self.prose, re.M)]
         self.lists = re.findall(r"^( *)(?:([*-])|\d+\.) ", self.prose, re.M)
         self.rows = [line for line in self.prose.splitlines() if line.startswith("|")]
@@ -74,10 +71,11 @@ def test_every_page_is_translated_but_those_that_are_named() -> None:
     assert {path.name for path in FOLDER.iterdir()} <= {Path(name).name for name in ENGLISH}
 
 
-def test_headings_lists_and_tables_are_the_same(pair: tuple[Page, Page]) -> None:
+def test_headings_paragraphs_lists_and_tables_are_the_same(pair: tuple[Page, Page]) -> None:
     english, chinese = pair
     assert chinese.headings == english.headings
     assert chinese.lists == english.lists
+    assert chinese.paragraphs == english.paragraphs
     assert len(chinese.rows) == len(english.rows)
     for ours, theirs in zip(chinese.rows, english.rows, strict=True):
         assert _cells(ours) == _cells(theirs), ours
