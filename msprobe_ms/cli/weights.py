@@ -47,7 +47,7 @@ def _run(options: argparse.Namespace) -> int:
     from msprobe_ms.support.errors import UsageError
     from msprobe_ms.weights.compare import compare_weights
     from msprobe_ms.weights.open import open_weights
-    from msprobe_ms.weights.report import weight_lines, write_weights
+    from msprobe_ms.weights.report import weight_lines, write_renamed, write_weights
 
     if options.layer_mapping is True:
         raise UsageError(
@@ -60,7 +60,10 @@ def _run(options: argparse.Namespace) -> int:
         with tqdm(total=len(target.weights), unit="parameter", disable=quiet) as bar:
             comparison = compare_weights(target, golden, mappings, lambda done, _: bar.update(done - bar.n))
     print_verdict(weight_lines(comparison))
-    print_lines([f"report: {write_weights(comparison, output_folder(options), csv=options.csv)}"])
+    report = write_weights(comparison, output_folder(options), csv=options.csv)
+    print_lines([f"report: {report}"])
+    if (mapping := write_renamed(comparison, report)) is not None:
+        print_lines([f"parameters that are equal under another name: -dm {mapping}"])
     if comparison.problems:
         return FAILED
     return exit_status(options, divergent=comparison.divergent)

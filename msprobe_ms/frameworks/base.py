@@ -115,6 +115,11 @@ class Framework(ABC):
         """Return what a large tensor that is readable holds; it may show more."""
         return distinct(tensor, tuple(tensor.shape), tensor.stride())
 
+    def on_host(self, tensor: Any) -> Any:
+        """Return a tensor with the same elements that is read without waiting for a device; the tensor itself where it
+        is one."""
+        return tensor
+
     def copies(self, tensor: Any) -> bool:
         """Whether statistics of the whole tensor would need a copy of it."""
         return True
@@ -136,13 +141,14 @@ class Framework(ABC):
     @abstractmethod
     def dtype_text(self, tensor: Any) -> str: ...
 
-    def device_statistics(self, tensor: Any, *, sketch: bool) -> Any:
-        """Max, Min, Mean, Norm, and a sketch where asked for, computed on the device that holds the tensor, and left
-        there; the host does not wait. None to have numpy do it on the host."""
+    def device_statistics(self, tensor: Any, *, sketch: bool, md5: bool) -> Any:
+        """Max, Min, Mean, Norm, and sketch and checksum where asked for, or what they are computed of, left on the
+        device that holds the tensor; the host does not wait. None to have numpy do it on the host."""
         return None
 
     def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        """Read Max, Min, Mean, Norm, text of the sketch of what ``device_statistics`` left, several tensors at once."""
+        """Read Max, Min, Mean, Norm, text of the sketch and checksum of what ``device_statistics`` left, several
+        tensors at once."""
         raise NotImplementedError
 
     def requires_grad(self, tensor: Any) -> bool | None:

@@ -195,8 +195,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         debuggers.current[type(self)] = self
         if debuggers.recording is not None and debuggers.recording is not self:
             self._say_once(logging.WARNING, "start: ends the step of another PrecisionDebugger: one records at a time")
-            debuggers.recording._runs.remove()
-            debuggers.recording._finish()
+            debuggers.recording._give_way()
         self._rank.say_unselected(self.config.rank)
         if self._refused or not self._selected() or (self._open_step is None and self._is_off()):
             return None
@@ -405,6 +404,13 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
             return self._gradients.end()
         if not self._reached and self.speaks:
             say_nothing_recorded(self.config, self._steps, step_was_reached=self._reached is not False)
+
+    def _give_way(self) -> None:
+        """End the step, as another debugger starts."""
+        self._runs.remove()
+        if self._open_step is not None:
+            self._open_step.gave_way = True
+        self._finish()
 
     def _finish(self, steps: int = 0) -> None:
         """End the step that is open, again where that was interrupted, and count ``steps``."""

@@ -324,6 +324,8 @@ class DynamicStep(Step):
                 config, self._framework, self._model,
                 opened=self._opened, called=called, compiled=jit.saw_unrecorded,
             )  # fmt: skip
+            if why and self.gave_way:
+                why = "another PrecisionDebugger was started before anything was called that this one records"
             if why:
                 nothing = "nothing" if self.is_empty else "nothing but the loss"
                 logger.warning("%s: %s was recorded: %s", self.folder, nothing, why)

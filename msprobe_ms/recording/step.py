@@ -34,6 +34,8 @@ class Step(ABC):
         self._process = ThisProcess()
         #: Whether `finish` was called; it may have been interrupted.
         self.ending = False
+        #: Whether another debugger's `start` ends it: nobody can tell then what would have been called.
+        self.gave_way = False
 
     @property
     @abstractmethod

@@ -17,6 +17,7 @@ from msprobe_ms.weights import mindspore_file
 from msprobe_ms.weights.fused import joined_weight, order_of, pair_joined
 from msprobe_ms.weights.model import Checkpoint, Weight
 from msprobe_ms.weights.names import is_buffer, no_parameters, said_unmatched
+from msprobe_ms.weights.renamed import renamed
 from msprobe_ms.weights.swapped import Holders, exchanges, not_finite
 
 #: What a pair can be. ``CAST``: no number is off by more than the rounding from one dtype to the other; ``CLOSE``: on
@@ -63,7 +64,8 @@ class WeightRow:
 class WeightComparison:
     """``rows`` in the target's order, then what the golden has alone; ``aside`` what was left out, by side.
 
-    ``exchanged``: parameters of the target, each of which holds what the next one should.
+    ``exchanged``: parameters of the target, each of which holds what the next one should. ``renamed``: those without a
+    counterpart that hold what the golden has alone, under the name that it has there.
     """
 
     target: Checkpoint
@@ -71,6 +73,7 @@ class WeightComparison:
     rows: list[WeightRow] = field(default_factory=list)
     aside: dict[str, dict[str, int]] = field(default_factory=dict)
     exchanged: list[tuple[str, ...]] = field(default_factory=list)
+    renamed: dict[str, str] = field(default_factory=dict)
 
     def with_result(self, *results: str) -> list[WeightRow]:
         return [row for row in self.rows if row.result in results]
@@ -109,6 +112,10 @@ def compare_weights(
         weight = row.target or row.golden
         if weight is not None and is_buffer(weight.name, weight.dtype):
             row.result, row.note = BUFFER, "no parameter: its layer makes it anew"
+    comparison.renamed = renamed(
+        (row.target for row in comparison.with_result(ONLY_TARGET) if row.target is not None),
+        (row.golden for row in comparison.with_result(ONLY_GOLDEN) if row.golden is not None),
+    )
     return comparison
 
 

@@ -6,10 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import yaml
+
 from msprobe_ms.arrays.metrics import METRIC_TITLES, TENSOR_METRICS, Missing
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell, figure_cell
-from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table
+from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table, writing
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.support.text import counted, listed
 from msprobe_ms.weights.compare import (
@@ -36,6 +38,19 @@ _TITLES = (
 )  # fmt: skip
 #: Parameters told by name in the terminal.
 _TOLD = 5
+
+
+def write_renamed(comparison: WeightComparison, report: Path) -> Path | None:
+    """Write the parameters that are equal under another name beside the report, as ``-dm`` takes them, if any are.
+
+    :raises UsageError: the folder cannot be written
+    """
+    if not comparison.renamed:
+        return None
+    path = report.with_name(report.stem.replace("compare_weights", "data_mapping") + ".yaml")
+    with writing(path) as file:
+        file.write(yaml.safe_dump(comparison.renamed, sort_keys=False, allow_unicode=True, width=1000).encode())
+    return path
 
 
 def write_weights(comparison: WeightComparison, folder: Path, *, csv: bool = False) -> Path:
@@ -171,6 +186,9 @@ def _lone_lines(comparison: WeightComparison) -> Iterator[str]:
     for result in (ONLY_TARGET, ONLY_GOLDEN):
         if rows := comparison.with_result(result):
             yield f"{result} ({len(rows)}): {listed([row.name for row in rows], _TOLD)}"
+    if comparison.renamed:
+        pairs = listed([f"{mine} = {theirs}" for mine, theirs in comparison.renamed.items()], _TOLD)
+        yield f"of these, equal under another name ({len(comparison.renamed)}): {pairs}"
     if buffers := comparison.with_result(BUFFER):
         names = listed([row.name for row in buffers], _TOLD)
         yield f"buffers of one side alone, no parameters ({len(buffers)}): {names}"

@@ -64,7 +64,7 @@ recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kern
 recording/hooks: api_list apis communication compiled early_imports layers losses modules named_modules operators
     optimizers
 recording/monitoring: gradient_probe monitor
-recording/output: deferred_statistics overflow step_dump tensor_writer values
+recording/output: overflow step_dump tensor_writer values
 recording/perturbation: files fixing gradients perturbations recorder repetition report selection step
 recording/selection: filters unused_settings
 remote: beside certificates folder_layout items links receiver sender sending streams tls

@@ -45,7 +45,7 @@ def find_origins(evidence: Evidence) -> list[Origin]:
     if evidence.damaged:  # the gradients may have been lost with the rest
         found = [each for each in found if each[1].kind != OriginKind.MISSING_GRADIENT]
     found = _without_what_encloses(found, walk)
-    fill_inheritance(evidence.nodes, {node: node.name for node in walk.origins})
+    fill_inheritance(evidence.nodes, {node: origin for node, (_, origin) in walk.origins.items()})
     return [origin for _, origin in sorted(_missing_first(found, walk), key=lambda each: each[0])]
 
 
@@ -330,12 +330,12 @@ def _stands_alone(node: Node, origin: Origin) -> bool:
     return origin.state == "parameters" or (origin.state != "input" and node.ratio_in <= 1)
 
 
-def fill_inheritance(nodes: list[Node], origins: Mapping[Node, str]) -> None:
-    """Fill ``Row.inherited_from`` of every differing row that belongs to no origin.
+def fill_inheritance(nodes: list[Node], origins: Mapping[Node, Origin]) -> None:
+    """Fill ``Row.inherited_from`` of every differing row that is no origin with the name of a node where error begins.
 
-    ``origins``: the nodes where error begins → the name to give. A node inherits from the origin around it, from those
-    who made what it takes in, from what ran inside it or before its gradient; where nothing of that was recorded, from
-    the last origin before it.
+    A node inherits from the origin around it, from those who made what it takes in, from what ran inside it or before
+    its gradient; where nothing of that was recorded, from the last origin before it. What an origin's node gives out
+    besides follows from that origin.
     """
     if not origins:
         return
@@ -347,20 +347,27 @@ def fill_inheritance(nodes: list[Node], origins: Mapping[Node, str]) -> None:
         if largest <= 1 and node not in origins:
             continue
         if node in origins:
-            source = latest = origins[node]
+            source = latest = node.name
         else:
             source = _around(node, origins) or _taken(node, made) or _inside(node, sources) or latest
         sources[node] = source
         for row in node.pair.rows:
             if error_ratio(row) > 1:
-                if node not in origins:
+                if node not in origins or _follows(row, node, origins[node]):
                     row.inherited_from = source
                 if row.state == "output" and (key := fingerprint(row)) is not None:
                     made[key] = source
 
 
-def _around(node: Node, origins: Mapping[Node, str]) -> str:
-    return next((origins[up] for up in node.ancestors() if up in origins), "") if node.ratio_in > 1 else ""
+def _follows(row: Row, node: Node, origin: Origin) -> bool:
+    """Whether a row of the origin's own node is given out, or another parameter where the origin is one."""
+    if row.target is None or origin.target in (row.target.name, node.name):
+        return False
+    return row.state == "output" or row.state == origin.state == "parameters"
+
+
+def _around(node: Node, origins: Mapping[Node, Origin]) -> str:
+    return next((up.name for up in node.ancestors() if up in origins), "") if node.ratio_in > 1 else ""
 
 
 def _taken(node: Node, made: Mapping[Fingerprint, str]) -> str:

@@ -37,6 +37,8 @@ ROWS_A_SHEET = 1_048_500
 _BLOCK = 512
 #: Widths of columns that hold sentences or names, in characters.
 _WIDTHS = {"Reason": 70, "Err_message": 50, "Inherited From": 40}
+#: Rows that are shown above the one at which a sheet opens.
+_ABOVE = 3
 #: Excel's limit of characters in a cell.
 _LONGEST_CELL = 32_767
 
@@ -235,13 +237,16 @@ def _write_xlsx(
     # constant_memory: each row goes to disk as it is made; text is never read as formula, number or link.
     with xlsxwriter.Workbook(file, {"constant_memory": True}) as book:
         formats = {colour: book.add_format({"bg_color": f"#{rgb}"}) for colour, rgb in colours.items()}
-        header = book.add_format({"bold": True})
-        sheet, number = _new_sheet(book, titles, header), 0
+        header = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
+        sheet, number, opened = _new_sheet(book, titles, header), 0, False
         for row, colour in rows:
             if number == ROWS_A_SHEET:
                 _finish_sheet(sheet, number, len(titles))
-                sheet, number = _new_sheet(book, titles, header), 0
+                sheet, number, opened = _new_sheet(book, titles, header), 0, False
             number += 1
+            if colour is RowColour.RED and not opened:
+                opened = True
+                _open_at(sheet, number)
             _write_row(sheet, number, row, formats.get(colour))
         _finish_sheet(sheet, number, len(titles))
         _write_legend(book, legend, formats, header)
@@ -269,6 +274,12 @@ def _write_legend(
     sheet.write_row(0, 0, ("word", "meaning"), header)
     for number, line in enumerate(lines, 1):
         _write_row(sheet, number, [line.word, line.meaning], formats.get(line.colour))
+
+
+def _open_at(sheet: Worksheet, number: int) -> None:
+    """Show this row first, as what is above it agrees or has no counterpart."""
+    sheet.freeze_panes(1, 1, max(1, number - _ABOVE), 1)
+    sheet.set_selection(number, 0, number, 0)
 
 
 def _finish_sheet(sheet: Worksheet, rows: int, columns: int) -> None:

@@ -30,7 +30,10 @@ _BREAKS = _Breaks((depth, "\n" + " " * depth) for depth in range(64))
 
 
 class DeferredStatistic:
-    """A statistic or sketch still on its device; ``value`` is there before it is turned into text, or nothing is."""
+    """A statistic, sketch or checksum still on its device.
+
+    ``value`` is there before it is turned into text, or nothing is.
+    """
 
     __slots__ = ("value",)
 
@@ -54,7 +57,7 @@ class TensorLeaf(NamedTuple):
     norm: EntryStatistic
     requires_grad: bool | None = None
     data_name: str | None = None
-    md5: str | None = None
+    md5: str | DeferredStatistic | None = None
     sketch: str | DeferredStatistic | None = None
     strides: Sequence[int] | None = None
 
@@ -130,12 +133,10 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
         text += required if leaf.requires_grad else unneeded
     if leaf.data_name is not None:
         text += file + encode_text(leaf.data_name)
-    if leaf.md5 is not None:
-        text += f'{md5}"{leaf.md5}"'
-    if leaf.sketch is not None:
-        known = leaf.sketch.value if isinstance(leaf.sketch, DeferredStatistic) else leaf.sketch
+    for key, value in ((md5, leaf.md5), (sketch, leaf.sketch)):
+        known = value.value if isinstance(value, DeferredStatistic) else value
         if known is not None:
-            text += f'{sketch}"{known}"'
+            text += f'{key}"{known}"'
     if leaf.strides is not None:
         text += f',{_BREAKS[depth + 1]}"{STRIDE}": {value_text(leaf.strides, depth + 1)}'
     return text + end

@@ -132,11 +132,11 @@ class MindSpore(Framework):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def device_statistics(self, tensor: Any, *, sketch: bool) -> Any:
-        return device_statistics.start(tensor, sketch=sketch) if self._on_device else None
+    def device_statistics(self, tensor: Any, *, sketch: bool, md5: bool) -> Any:
+        return device_statistics.start(tensor, sketch=sketch) if self._on_device and not md5 else None
 
     def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
-        return device_statistics.read(on_device)
+        return [(*found, None) for found in device_statistics.read(on_device)]
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
         kind = type(value)

@@ -13,15 +13,16 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
-from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, kind_of
+from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, is_built, kind_of
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
-from msprobe_ms.arrays.statistics import LARGE
+from msprobe_ms.arrays.statistics import LARGE, checksum, statistics, summary, summary_of
 from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.own_hooks import telling
 from msprobe_ms.frameworks.pytorch import device_statistics, modes
 from msprobe_ms.frameworks.pytorch.autograd import TensorHook, TorchGraph
+from msprobe_ms.frameworks.pytorch.device_statistics import FiguresOfTensor
 from msprobe_ms.frameworks.pytorch.repeating import TorchRepeater
 from msprobe_ms.frameworks.repeating import Repeater
 from msprobe_ms.frameworks.torch_modules import TorchModules
@@ -41,6 +42,9 @@ _WIDER: dict[torch.dtype, torch.dtype] = {torch.bfloat16: torch.float32, torch.c
 _KINDS: dict[torch.dtype, Kind] = {
     dtype: kind for dtype in vars(torch).values() if isinstance(dtype, torch.dtype) and (kind := kind_of(str(dtype)))
 }
+
+#: The dtypes of numbers; others, packed ones for instance, have no figures.
+_NUMBERS = frozenset((*_KINDS, *_WIDER, torch.complex64, torch.complex128))
 
 #: Whether a tensor is the stand-in of a transform, such as vmap, which may have left it to others.
 _is_transformed: Callable[[Any], bool] = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda _: False)
@@ -141,6 +145,9 @@ class PyTorch(TorchModules):
             tensor = tensor.to(wider)
         return _array(tensor) if tensor.is_cpu else tensor.cpu().numpy()
 
+    def on_host(self, tensor: Any) -> Any:
+        return tensor if tensor.device.type == "cpu" else _strided(tensor).cpu()
+
     def copies(self, tensor: Any) -> bool:
         on_host = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_contiguous()
         return not on_host or tensor.dtype in _WIDER
@@ -164,14 +171,25 @@ class PyTorch(TorchModules):
     def dtype_text(self, tensor: Any) -> str:
         return str(tensor.dtype)
 
-    def device_statistics(self, tensor: Any, *, sketch: bool) -> Any:
+    def device_statistics(self, tensor: Any, *, sketch: bool, md5: bool) -> Any:
         if not device_statistics.is_on_device(tensor):
             return None
-        return device_statistics.start(_strided(tensor), _WIDER.get(tensor.dtype), sketch=sketch)
+        plain = _strided(tensor)
+        if plain.dtype not in _NUMBERS:  # reading it back would fail, and with it that of others
+            return None
+        return device_statistics.start(plain, _WIDER.get(plain.dtype), sketch=sketch, md5=md5)
 
     def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
         with self.unseen(), self.quiet():
-            return device_statistics.read(on_device)
+            return device_statistics.read(on_device, self._figures)
+
+    def _figures(self, tensor: torch.Tensor, sketch: bool, md5: bool) -> FiguresOfTensor:
+        """Statistics of a small tensor on the host, its sketch and its checksum where asked for."""
+        crc = checksum(self.to_numpy(tensor)) if md5 else None
+        if is_built() and (elements := self.elements(tensor)) is not None:
+            return *summary_of(elements, sketch=sketch), crc
+        array = self.to_numpy(tensor)
+        return *(summary(array) if sketch else (statistics(array), None)), crc
 
     def requires_grad(self, tensor: Any) -> bool | None:
         return bool(tensor.requires_grad)

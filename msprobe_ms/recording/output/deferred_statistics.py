@@ -37,7 +37,7 @@ class DeferredStatistics:
     full = False
 
     def __init__(self, sink: EntrySink, read: Callable[[Sequence[Any]], Sequence[Iterable[Any]]], errors: ErrorLog):
-        """``read`` gives the four statistics and the sketch of each of several tensors, in one read-back."""
+        """``read`` gives four statistics, sketch and checksum of each of several tensors, in one read-back."""
         self._sink = sink
         self._read = read
         self._errors = errors
@@ -55,8 +55,8 @@ class DeferredStatistics:
         return bool(self._entries)
 
     def of(self, on_device: Any) -> Sequence[DeferredStatistic]:
-        """Defer Max, Min, Mean, Norm and sketch of a tensor, of which ``on_device`` is what ``read`` takes."""
-        deferred = tuple(DeferredStatistic() for _ in range(5))
+        """Defer Max, Min, Mean, Norm, sketch and checksum of a tensor; ``on_device`` is what ``read`` takes of it."""
+        deferred = tuple(DeferredStatistic() for _ in range(6))
         self._on_device.append((on_device, deferred))
         return deferred
 
@@ -83,19 +83,24 @@ class DeferredStatistics:
     def _fetch(self) -> None:
         # A signal handler may do the same in the midst of it. What is not done stays where it is; what was done
         # meanwhile is seen before it is done again, but for a signal in the very moment of writing.
-        while some := list(islice(self._on_device, MOST)):
-            self._fill(some)
-            for each in some:
-                _take_off(self._on_device, each)
-        while self._entries:
-            waiting = self._entries[0]
-            try:
-                waiting.encode()
-                if self._entries and self._entries[0] is waiting:
-                    self._sink.entry(waiting)
-            except Exception as error:
-                self._errors.report(error, waiting.name)
-            _take_off(self._entries, waiting)
+        while self._entries or self._on_device:
+            # Those that other threads add from here on wait for figures that may not be among those that are read now.
+            entries = list(self._entries)
+            while some := list(islice(self._on_device, MOST)):
+                self._fill(some)
+                for each in some:
+                    _take_off(self._on_device, each)
+            for waiting in entries:
+                self._record(waiting)
+
+    def _record(self, waiting: EntryPart) -> None:
+        try:
+            waiting.encode()
+            if self._entries and self._entries[0] is waiting:
+                self._sink.entry(waiting)
+        except Exception as error:
+            self._errors.report(error, waiting.name)
+        _take_off(self._entries, waiting)
 
     def _fill(self, some: Sequence[_OnDevice]) -> None:
         try:

@@ -36,14 +36,16 @@ class Figures(NamedTuple):
     ``size``        bytes that a copy of it for its file takes
     ``array``       its elements, where they are at hand
     ``refused``     whether it may have no file: it shows far more elements than it holds
+    ``on_host``     the tensor to write, where it was read from a device
     """
 
     statistics: Sequence[Any]
     sketch: Any = None
-    md5: str | None = None
+    md5: Any = None
     size: int = 0
     array: np.ndarray | None = None
     refused: bool = False
+    on_host: Any = None
 
 
 class FigureReader:
@@ -65,24 +67,27 @@ class FigureReader:
         large = is_large(tensor.shape) and framework.copies(tensor)
         if large and (known := framework.distinct(tensor)).elements is not tensor:
             return self._of_distinct(tensor, known)
-        on_device = None if exact or self._md5 else framework.device_statistics(tensor, sketch=self._sketch)
+        on_device = None if exact else framework.device_statistics(tensor, sketch=self._sketch, md5=self._md5)
         if on_device is not None:
-            *figures, sketch = self._from_device(on_device)
-            return Figures(figures, sketch)
+            *figures, sketch, md5 = self._from_device(on_device)
+            return Figures(figures, sketch, md5 if self._md5 else None)
+        if exact or not large:  # a device is waited for once
+            tensor = framework.on_host(tensor)
+            large = large and framework.copies(tensor)
         if large:
             whole = ChunkedStatistics(framework.in_parts(tensor), md5=self._md5, sketch=self._sketch)
-            return Figures(whole.statistics, whole.sketch, whole.md5, whole.nbytes)
+            return Figures(whole.statistics, whole.sketch, whole.md5, whole.nbytes, on_host=tensor)
         elements = None if exact or self._md5 or not is_built() else framework.elements(tensor)
         if elements is not None:
             return Figures(*summary_of(elements, sketch=self._sketch))
         array = framework.to_numpy(tensor)
         if not self._md5 and (elements := elements_of(array)) is not None:  # takes no longer than a checksum
-            return Figures(*self._summary(array), None, array.nbytes, array)
+            return Figures(*self._summary(array), None, array.nbytes, array, on_host=tensor)
         numbers, sketch, crc = self._known.statistics(framework.place(tensor, array), array)
         md5 = None
         if self._md5:
             md5 = f"{crc:08x}" if array.flags.c_contiguous else checksum(array)
-        return Figures(numbers, sketch, md5, array.nbytes, array)
+        return Figures(numbers, sketch, md5, array.nbytes, array, on_host=tensor)
 
     def _summary(self, array: np.ndarray) -> tuple[Statistics, str | None]:
         return summary(array) if self._sketch else (statistics(array), None)

@@ -60,7 +60,7 @@ class Sinks:
 
     ``files``        what comes last
     ``first``        what recorders hand entries to
-    ``from_device``  gives Max, Min, Mean, Norm and sketch of a tensor for what `Framework.device_statistics` left there
+    ``from_device``  gives Max, Min, Mean, Norm, sketch and checksum for what `Framework.device_statistics` left there
     """
 
     def __init__(

@@ -108,8 +108,9 @@ class ValueSerializer:
             self._errors.report(LeftOut(_NO_FILE), ".".join((entry, category, *path)))
         elif save:
             name = data_name(entry, category, path, framework.dialect.file_suffix)
-            copy = Copy(found.size, partial(self._copied, tensor, found.array))
-            file = self._written(entry, name, partial(framework.save_tensor, tensor, found.array), copy)
+            source = tensor if found.on_host is None else found.on_host
+            copy = Copy(found.size, partial(self._copied, source, found.array))
+            file = self._written(entry, name, partial(framework.save_tensor, source, found.array), copy)
         return TensorLeaf(
             framework.dialect.tensor_type,
             framework.dtype_text(tensor),

@@ -54,6 +54,18 @@ def test_start_ends_the_step_of_another_framework(both: Any, tmp_path: Path) -> 
     assert not list(tmp_path.rglob(JOURNAL_NAME))
 
 
+def test_a_step_that_ends_before_anything_was_called_says_why(both: Any, caplog: pytest.LogCaptureFixture) -> None:
+    first, second = both
+    logger.addHandler(caplog.handler)
+    try:
+        first.start()
+        second.start()
+    finally:
+        logger.removeHandler(caplog.handler)
+    assert "nothing was recorded: another PrecisionDebugger was started before anything was called" in caplog.text
+    assert "between start and stop" not in caplog.text
+
+
 def test_calls_on_a_class_go_to_its_own_debugger(both: Any, tmp_path: Path) -> None:
     msprobe_ms.pytorch.PrecisionDebugger.start()
     torch.relu(torch.ones(2))

@@ -7,16 +7,23 @@ import pydoc
 from collections.abc import Callable
 from typing import Any
 
+import msprobe
+import msprobe.mindspore
+import msprobe.pytorch
 import pytest
 
 import msprobe_ms
+import msprobe_ms.maca
 import msprobe_ms.mindspore
+import msprobe_ms.msit
 import msprobe_ms.pytorch
 from msprobe_ms.config.model import GENERAL_KEYS
 from msprobe_ms.config.vocabulary import DUMP_TASKS, SECTION_KEYS, Selection
 from msprobe_ms.support.errors import MsprobeError
 
 MODULES = (msprobe_ms, msprobe_ms.mindspore, msprobe_ms.pytorch)
+#: What scripts of other tools import.
+OF_OTHER_TOOLS = (msprobe, msprobe.mindspore, msprobe.pytorch, msprobe_ms.maca, msprobe_ms.msit)
 
 
 def test_completion_shows_the_public_names_and_nothing_else() -> None:
@@ -25,8 +32,9 @@ def test_completion_shows_the_public_names_and_nothing_else() -> None:
     assert dir(msprobe_ms.pytorch) == sorted(msprobe_ms.pytorch.__all__)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [*MODULES, *OF_OTHER_TOOLS], ids=lambda module: module.__name__)
 def test_every_public_object_tells_of_itself(module: Any) -> None:
+    assert inspect.getdoc(module)
     for name in module.__all__:
         if name == "__version__":
             continue
@@ -34,7 +42,7 @@ def test_every_public_object_tells_of_itself(module: Any) -> None:
         assert inspect.getdoc(given), name
         assert inspect.signature(given).return_annotation is not None
         assert name in pydoc.render_doc(given, renderer=pydoc.plaintext)
-    assert "PrecisionDebugger" in pydoc.render_doc(module, renderer=pydoc.plaintext)
+        assert name in pydoc.render_doc(module, renderer=pydoc.plaintext)
 
 
 def test_the_types_of_record_have_every_key_that_it_takes() -> None:

@@ -128,6 +128,11 @@ def test_parameters_under_other_names_are_told_how_to_be_named(tmp_path: Path, r
     assert status == 1
     assert "DIVERGENT: what could be compared agrees; without a counterpart: 2 parameters; those that" in text
     assert "named with -lm, -cm or -dm" in text
+    assert "of these, equal under another name (1): fc.weight = zeta\n" in text
+    (mapping,) = (tmp_path / "out").glob("data_mapping_*.yaml")
+    assert f"-dm {mapping}\n" in text
+    status, text = run(tmp_path / "a.pt", tmp_path / "b.pt", "--exit-code", "-dm", str(mapping))
+    assert status == 0 and "CONSISTENT: all parameters are equal\n" in text
 
 
 def test_bfloat16_of_mindspore_and_of_safetensors_are_the_same_numbers(tmp_path: Path, run: Any) -> None:

@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 import torch
+from device_tensors import assert_as_on_host, tensors
 from forked import run_forked
-from recording import FIGURES, SKETCH, leaves, same_sketch
+from recording import FIGURES, SKETCH, leaves, same_sketch, write_config
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import msprobe_ms.recording.output.deferred_statistics
 from msprobe_ms.arrays.statistics import summary
 from msprobe_ms.frameworks.pytorch import device_statistics
+from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.pytorch import PrecisionDebugger
 
 
@@ -25,9 +28,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     counts: list[int] = []
     read = device_statistics.read
 
-    def counting(found: Any) -> Any:
+    def counting(found: Any, figures: Any) -> Any:
         counts.append(len(found))
-        return read(found)
+        return read(found, figures)
 
     monkeypatch.setattr(device_statistics, "is_on_device", lambda tensor: True)
     monkeypatch.setattr(device_statistics, "read", counting)
@@ -56,7 +59,8 @@ def step(folder: Path, level: str) -> tuple[dict[str, Any], list[torch.Tensor]]:
     torch.manual_seed(3)
     net = Net()
     ids = torch.randint(0, 20, (2, 4))
-    debugger = PrecisionDebugger(dump_path=folder, level=level)
+    level, _, mode = level.partition(" ")
+    debugger = PrecisionDebugger(write_config(folder, level=level, summary_mode=mode or "statistics"))
     debugger.start(net)
     net(ids).backward()
     debugger.stop()
@@ -72,7 +76,7 @@ def close(one: Any, other: Any, scale: float) -> bool:
 
 
 @pytest.mark.parametrize("most", [1, 7, 1024])
-@pytest.mark.parametrize("level", ["L0", "L1", "mix"])
+@pytest.mark.parametrize("level", ["L0", "L1", "mix", "mix md5"])
 def test_a_dump_is_the_hosts_with_few_read_backs(
     tmp_path: Path, level: str, most: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
@@ -139,10 +143,10 @@ def test_one_tensor_that_cannot_be_read_costs_only_its_own_figures(
 ) -> None:
     read = device_statistics.read
 
-    def failing(found: Any) -> Any:
-        if any(float(one.values[0]) == 7.0 for one in found if one.values):
+    def failing(found: Any, figures: Any) -> Any:
+        if any(float(one.tensor[0]) == 7.0 for one in found):
             raise RuntimeError("unreadable")
-        return read(found)
+        return read(found, figures)
 
     monkeypatch.setattr(device_statistics, "read", failing)
     debugger = PrecisionDebugger(dump_path=tmp_path, level="L1")
@@ -158,20 +162,112 @@ def test_one_tensor_that_cannot_be_read_costs_only_its_own_figures(
     assert any("unreadable" in text for text in warnings)
 
 
-def test_large_tensors_are_summed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    tensor = torch.randn(700, 40, 13).transpose(0, 1)
-    ((*whole, sketch),) = device_statistics.read([device_statistics.start(tensor, None, sketch=True)])
-    monkeypatch.setattr(device_statistics, "_WIDENED", 1 << 17)
-    ((*pieces, again),) = device_statistics.read([device_statistics.start(tensor, None, sketch=True)])
-    assert pieces == pytest.approx(whole, rel=1e-12)
-    assert sketch is not None and same_sketch(sketch, again)
+def figures_of(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Max, Min, Mean, Norm and sketch of a tensor that counts as a device's."""
+    framework = PyTorch()
+    return tuple(framework.read_statistics([framework.device_statistics(tensor, sketch=True, md5=False)])[0])
+
+
+@pytest.mark.parametrize("autocast", [None, torch.bfloat16, torch.float16])
+def test_figures_of_every_kind_are_the_hosts(
+    autocast: torch.dtype | None, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under autocast, too, of whatever dtype: what it does to the script's operations it does not do to ours."""
+    monkeypatch.setattr(device_statistics, "_WIDENED", 1 << 18)  # so that there are several pieces
+    with torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=autocast is not None):
+        found = {name: figures_of(tensor) for name, tensor in tensors().items()}
+    monkeypatch.setattr(device_statistics, "is_on_device", lambda tensor: False)
+    torch.manual_seed(20)
+    for name, tensor in tensors().items():
+        assert_as_on_host(name, tensor, found[name])
+
+
+def test_tensors_of_every_kind_are_read_back_together(reads: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    framework, some = PyTorch(), tensors()
+    pending = [framework.device_statistics(tensor, sketch=True, md5=False) for tensor in some.values()]
+    found = framework.read_statistics(pending)
+    monkeypatch.setattr(device_statistics, "is_on_device", lambda tensor: False)
+    for (name, tensor), figures in zip(some.items(), found, strict=True):
+        assert_as_on_host(name, tensor, tuple(figures))
+    assert reads == [len(some)]
+
+
+def test_a_tensor_of_no_numbers_costs_no_other_its_figures(
+    tmp_path: Path, reads: list[int], warnings: list[str]
+) -> None:
+    debugger = PrecisionDebugger(dump_path=tmp_path, level="debug")
+    debugger.save({"packed": torch.zeros(4, dtype=torch.bits8), "ones": torch.ones(3)}, "both")
+    debugger.step()
+    (found,) = tmp_path.glob("step0/*/debug.json")
+    both = json.loads(found.read_text())["data"]["both.0.debug"]
+    assert both["packed"] is None and both["ones"]["Max"] == 1.0
+    assert reads == [1]
+    assert any("packed" in text for text in warnings)
+
+
+class Launches(TorchDispatchMode):
+    """Operations that a device would be sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if "view" not in function.__name__ and not any(each.alias_info for each in function._schema.arguments):
+            self.names.append(function.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(
+    ("tensor", "most"),
+    [
+        (torch.randn(()), 1),
+        (torch.randn(7, 3).t().bfloat16(), 1),
+        (torch.arange(4000), 1),
+        (torch.randn(1 << 16), 8),
+        (torch.randn(3 << 16).half(), 8),
+        (torch.randn(70_001), 14),
+    ],
+)  # fmt: skip
+def test_a_device_is_sent_few_operations(tensor: torch.Tensor, most: int) -> None:
+    device_statistics.start(tensor, None, sketch=True)  # tables are made once
+    with Launches() as launches:
+        device_statistics.start(tensor, None, sketch=True)
+    assert 1 <= len(launches.names) <= most, launches.names
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.bool])
 @pytest.mark.parametrize("size", [4, 30, 9000])
-def test_what_is_written_later_does_not_show_in_a_sketch(dtype: torch.dtype, size: int) -> None:
+def test_what_is_written_later_does_not_show(dtype: torch.dtype, size: int, reads: list[int]) -> None:
     tensor = (torch.arange(size) % 3).to(dtype)
-    expected = summary(tensor.numpy())[1]
-    pending = device_statistics.start(tensor, None, sketch=True)
+    expected = summary(tensor.numpy())
+    framework = PyTorch()
+    pending = framework.device_statistics(tensor, sketch=True, md5=False)
     tensor.zero_()
-    assert same_sketch(device_statistics.read([pending])[0][4], expected)
+    *found, sketch, _ = framework.read_statistics([pending])[0]
+    assert found[:2] == list(expected[0][:2])
+    assert same_sketch(sketch, expected[1])
+
+
+def test_a_tensor_that_is_written_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[torch.Tensor] = []
+
+    def on_host(self: PyTorch, tensor: torch.Tensor) -> torch.Tensor:
+        fetched.append(tensor)
+        return tensor.detach().clone()
+
+    monkeypatch.setattr(PyTorch, "on_host", on_host)
+    debugger = PrecisionDebugger(dump_path=tmp_path, level="L1", task="tensor")
+    debugger.start()
+    ones = torch.ones(3, requires_grad=True)
+    torch.relu(ones).bfloat16()
+    debugger.stop()
+    debugger.step()
+    (found,) = tmp_path.glob("step0/*/dump.json")
+    (*_, folder) = tmp_path.glob("step0/*/dump_tensor_data")
+    written = [leaf for _, leaf in leaves(json.loads(found.read_text())["data"])]
+    assert len(written) == len(fetched) == len(list(folder.iterdir())) >= 4
+    assert [str(torch.load(folder / leaf["data_name"]).dtype) for leaf in written] == [
+        leaf["dtype"] for leaf in written
+    ]
+    assert written[0]["requires_grad"]

@@ -166,6 +166,8 @@ def _differing(pair: Pair, row: Row, reason: str) -> tuple[str, str]:
     """The result of a row that differs and is no origin, and the reason in full."""
     if _is_ignored(pair, row):
         return NOT_JUDGED, f"{reason}; what this call leaves here is undefined or a mere copy."
+    if row.inherited_from and pair.target is not None and row.inherited_from == pair.target.name:
+        return INHERITED, f"{reason}, as the error begins in this call."
     if row.inherited_from:
         return INHERITED, f"{reason}, inherited from {row.inherited_from}."
     return DIFFERS, f"{reason}."

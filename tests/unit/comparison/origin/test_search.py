@@ -279,6 +279,21 @@ class TestInheritance:
             "Cell.layers.0.fc.Dense.backward.0.output.0": norm,
         }
 
+    @pytest.mark.parametrize(
+        "origin", [{"input_0": FAULT}, {"input_0": REST, "parameters_weight": FAULT}, {"input_0": REST}]
+    )
+    def test_what_its_node_gives_out_besides_follows_from_an_origin(self, origin: dict[str, float]) -> None:
+        call = "Cell.fc.Dense.forward.0"
+        found = self.sources(node(call, None, (5.0, 2.0), **origin, output_0=FAULT, output_1=CARRIED))
+        of_outputs = {name: source for name, source in found.items() if ".output." in name}
+        begins = {} if len(found) > 2 else {f"{call}.output.0": ""}
+        assert of_outputs == {f"{call}.output.0": call, f"{call}.output.1": call, **begins}
+
+    def test_of_several_parameters_of_a_call_one_is_the_origin(self) -> None:
+        call = "Cell.fc.Dense.forward.0"
+        found = self.sources(node(call, input_0=REST, parameters_bias=CARRIED, parameters_weight=FAULT))
+        assert set(found.values()) == {"", call}
+
     def test_of_two_origins_each_hands_on_its_own(self) -> None:
         left, right = "Cell.left.Dense.forward.0", "Cell.right.Dense.forward.0"
         found = self.sources(

@@ -13,7 +13,7 @@ from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.pairing.shares import shares_of
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
-from msprobe_ms.comparison.reporting.files import write_tables
+from msprobe_ms.comparison.reporting.files import ColouredRow, write_table, write_tables
 from msprobe_ms.comparison.reporting.legend import LEGEND_SHEET
 from msprobe_ms.comparison.reporting.profiles import PROFILES, judge
 from msprobe_ms.comparison.terms import RowColour
@@ -46,3 +46,20 @@ def test_the_legend_has_every_result_of_the_page_in_its_colour(tmp_path: Path) -
 def test_tables_like_those_of_msprobe_have_none(profile: str, tmp_path: Path) -> None:
     (path,) = write_tables(compared(profile), PROFILES[profile], tmp_path, "20240101000000")
     assert openpyxl.load_workbook(path).sheetnames == ["Sheet1"]
+
+
+def test_a_table_opens_at_its_first_red_row(tmp_path: Path) -> None:
+    rows: list[ColouredRow] = [(["agrees"], RowColour.NONE)] * 20
+    rows += [(["origin"], RowColour.RED), (["inherited"], RowColour.YELLOW), (["origin"], RowColour.RED)]
+    path = tmp_path / "table.xlsx"
+    write_table(path, ["Result"], rows, OWN_ROWS)
+    sheet = openpyxl.load_workbook(path).active
+    assert sheet["A22"].value == "origin" and sheet.sheet_view.selection[-1].activeCell == "A22"
+    pane = sheet.sheet_view.pane
+    assert (pane.ySplit, pane.xSplit, pane.topLeftCell) == (1, 1, "B19")
+    assert sheet["A1"].alignment.wrap_text
+
+
+def test_a_table_without_one_opens_at_its_top(tmp_path: Path) -> None:
+    write_table(tmp_path / "table.xlsx", ["Result"], [(["agrees"], RowColour.NONE)] * 20, OWN_ROWS)
+    assert openpyxl.load_workbook(tmp_path / "table.xlsx").active.sheet_view.pane.topLeftCell == "B2"

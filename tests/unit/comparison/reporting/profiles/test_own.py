@@ -121,6 +121,14 @@ def test_what_inherits_says_from_whom() -> None:
     assert pair.rows[0].colour == "yellow"
 
 
+def test_what_follows_from_an_origin_of_its_own_call_says_so() -> None:
+    pair = side_by_side((tensor("output.0", [1.0]), tensor("output.0", [2.0])))
+    assert pair.target is not None
+    pair.rows[0].inherited_from = pair.target.name
+    (cell,) = cells(judged(pair))
+    assert cell["Result"] == "inherited" and str(cell["Reason"]).endswith(", as the error begins in this call.")
+
+
 def test_what_agrees_inherits_nothing() -> None:
     pair = side_by_side((tensor("output.0", [1.0]), tensor("output.0", [1.0])))
     pair.rows[0].inherited_from = "Cell.fc1.Dense.forward.0"
