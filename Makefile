@@ -15,7 +15,8 @@
 # make fuzz          damage every kind of file at random, try every attack on every command (EXAMPLES=500)
 # make api-sweep     every API of MindSpore against its twin in PyTorch, a minute (API_SWEEP_ARGS="--apis Functional.selu")
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
-# make release-check  build what would be published, install it into every Python that is here, use it (tools/release_check.py)
+# make installs  install the wheel, with and without a compiler, a framework, a neighbour; make itself (two minutes)
+# make release-check  the same, build what would be published, install it into every Python that is here, use it (tools/release_check.py)
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
 
@@ -32,7 +33,7 @@ FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pypro
 # What is compiled at the install.
 ONE_PASS := $(wildcard msprobe_ms/arrays/one_pass*.[ch])
 
-.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep release-check clean
+.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep installs release-check clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -115,8 +116,12 @@ api-sweep: .venv/installed-test
 torture:
 	$(MAKE) --keep-going neutral bounded failing-disk kills interrupts online fuzz
 
+# What is installed changes seldom, and each install is a process of some seconds: a lane of their own.
+installs: .venv/installed-test
+	$(BIN)/python -m pytest -q -n 2 tests/installs
+
 # Needs an index; not part of make test.
-release-check: .venv-release/installed
+release-check: installs .venv-release/installed
 	.venv-release/bin/python tools/release_check.py
 
 .venv-release/installed: Makefile

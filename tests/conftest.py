@@ -30,13 +30,13 @@ gc.disable()
 # The same examples in each run, so that a change is what makes a test fail; `make fuzz` asks for others, and for more.
 _EXAMPLES = os.environ.get("MSPROBE_EXAMPLES")
 hypothesis.settings.register_profile(
-    "patient", deadline=None, max_examples=int(_EXAMPLES or "12"), derandomize=_EXAMPLES is None
+    "patient", deadline=None, max_examples=int(_EXAMPLES or "8"), derandomize=_EXAMPLES is None
 )
 hypothesis.settings.load_profile("patient")
 
 
 #: Folders with long files before those with short ones, so that no worker is left alone with a long one.
-_ORDER = ("process", "frameworks", "attacks", "browser", "unit")
+_ORDER = ("process", "installs", "frameworks", "attacks", "browser", "unit")
 
 
 def pytest_configure(config: pytest.Config) -> None:

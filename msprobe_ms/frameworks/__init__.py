@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 
 from msprobe_ms.frameworks.api_calls import ApiRunner
 from msprobe_ms.support.errors import UsageError
@@ -37,10 +38,16 @@ def runner(framework: str) -> ApiRunner:
     :raises UsageError: no framework of that name is known, or another one stands in its place
     :raises ModuleNotFoundError: it is not installed
     """
+    return runner_class(framework)()
+
+
+def runner_class(framework: str) -> Callable[[], ApiRunner]:
+    """Import a framework, and neither ask it for a device nor compute with it; raises as ``runner``."""
     if framework not in _RUNNERS:
         raise UsageError(f"framework {framework!r} is not known; known are {', '.join(_RUNNERS)}")
     module, name = _RUNNERS[framework]
     try:
-        return getattr(importlib.import_module(f"{__name__}.{module}"), name)()
+        found: Callable[[], ApiRunner] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
     except ModuleNotFoundError as error:
         raise explain_missing(error) from None
+    return found

@@ -16,7 +16,7 @@ from tests.attacks.attempt import Outcome, attempt
 from tests.attacks.readers import emptied
 
 #: Entries, or items, of each dump: where all are set beside all, a step takes minutes.
-COUNT = 2_000
+COUNT = 1_200
 
 #: Entries and what encloses each, if the value of their results is this.
 Shape = Callable[[float], tuple[dict[str, Any], dict[str, Any]]]

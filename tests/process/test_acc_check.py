@@ -215,7 +215,7 @@ def test_killed_runs_leave_no_process(tmp_path: Path) -> None:
     dump = write_dump(tmp_path, {"Torch.cosh.0": CALLS["Torch.cosh.0"]})
     environment = {**os.environ, "PYTHONPATH": str(FAULTY), "MSPROBE_TEST_MARK": str(tmp_path)}
     process = subprocess.Popen(command(dump, tmp_path / "out"), env=environment, stderr=subprocess.DEVNULL)
-    while len(marked(tmp_path)) < 4:  # the command, its worker, and two processes with a framework
+    while len(marked(tmp_path)) < 6:  # the command, its worker, two processes with a framework, and a child of each
         time.sleep(0.05)
     time.sleep(1)  # the API hangs
     process.send_signal(signal.SIGKILL)

@@ -274,6 +274,8 @@ def record_and_compare() -> dict[str, list[str]]:
     train(), train(), forward()
     if FRAMEWORK == "mindspore":
         train_by_model([])
+    gc.collect()
+    gc.freeze()  # the frameworks are no garbage, and are not looked at again whenever a recording ends
     before = Walk([net])
     results: dict[str, list[str]] = {}
 

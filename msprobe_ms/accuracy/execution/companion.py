@@ -1,4 +1,7 @@
-"""A process with one framework, as the one that asks it sees it: begun when needed, ended when it hangs, begun anew."""
+"""A process with one framework, as the one that asks it sees it: begun when needed, ended when it hangs, begun anew.
+
+A nursery imports the framework, once; the processes that are asked are its children.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,15 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from msprobe_ms.accuracy.execution.messages import REFERENCE, Answer, Describe, Raised, Request
+from msprobe_ms.accuracy.execution.nursery import Child, exit_status, fork, is_ready
 from msprobe_ms.dump.dialects import MINDTORCH
 from msprobe_ms.support.files import PACKAGE_FOLDER
 from msprobe_ms.support.text import printable
 
 #: Seconds that importing a framework may take.
 _START = 300.0
+#: Seconds in which a process that was killed, or closed its connection, has ended.
+_END = 5.0
 #: Threads of one process: sums have the same order whatever the machine, and two processes share it.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
@@ -48,8 +54,9 @@ class Companion:
         self._references = references
         self._interpreter = interpreter
         self._devices = {} if device is None else dict.fromkeys(_VISIBLE, str(device))
-        self._process: subprocess.Popen[bytes] | None = None
-        self._connection: Connection | None = None
+        self._nursery: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._child: Child | None = None
         self._failed: Raised | None = None
         self._waiting = False
         #: What frameworks write about themselves; read where they do not start.
@@ -61,14 +68,14 @@ class Companion:
         :raises CannotStart: the framework cannot be imported
         """
         if self._waiting:  # an answer that nobody took
-            self.close()
+            self.renew()
         self._failed, self._waiting = None, True
-        if self._connection is None:
+        if self._child is None:
             self._start()
         try:
             self._connected().send(request)
         except OSError:  # it ended since it was last asked
-            self.close()
+            self.renew()
             self._start()
             try:
                 self._connected().send(request)
@@ -87,60 +94,77 @@ class Companion:
                 return received
         except (EOFError, OSError):
             return self._ended()
-        self.close()
+        self.renew()
         return Raised(f"timed out after {seconds:g} s")
 
     def renew(self) -> None:
-        """Have the next request run in a fresh process."""
-        self.close()
+        """End the process, with all that it has begun; the next request runs in a fresh one."""
+        child, self._child = self._child, None
+        if child is None or self._control is None:
+            return
+        child.connection.close()
+        _kill(child.id)
+        if exit_status(self._control, _END) is None:
+            self.close()
 
     def close(self) -> None:
-        """End the process, with all that it has begun."""
-        connection, self._connection = self._connection, None
-        process, self._process = self._process, None
-        if connection is not None:
-            connection.close()
-        if process is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        """End the process and its nursery."""
+        child, self._child = self._child, None
+        control, self._control = self._control, None
+        nursery, self._nursery = self._nursery, None
+        if child is not None:
+            child.connection.close()
+            _kill(child.id)
+        if control is not None:
+            control.close()
+        if nursery is not None:
+            _kill(nursery.pid)
+            nursery.wait()
 
     def __del__(self) -> None:
         with suppress(Exception):  # at the end of the interpreter, even a module may be gone
             self.close()
 
     def _connected(self) -> Connection:
-        if self._connection is None:
+        if self._child is None:
             raise CannotStart("nothing was asked")
-        return self._connection
+        return self._child.connection
 
     def _start(self) -> None:
+        child = None if self._control is None else self._forked()
+        if child is None:  # there is no nursery yet, or it ended
+            self.close()
+            self._begin_nursery()
+            child = self._forked()
+        self._child = child
+        if child is None or not _says_ready(child.connection):
+            reason = self._ended().reason
+            self.close()
+            role, framework = self._arguments
+            raise CannotStart(f"the {role} of {framework} does not start: {self._last_words() or reason}")
+
+    def _begin_nursery(self) -> None:
         ours, theirs = socket.socketpair()
         with theirs, self._startable(ours):
-            command = [
-                self._interpreter or sys.executable,
-                "-m",
-                "msprobe_ms.accuracy.execution.server",
-                *self._arguments,
-            ]
-            command += [str(theirs.fileno()), *([self._references] if self._references else [])]
-            self._process = subprocess.Popen(
-                command,
+            module = "msprobe_ms.accuracy.execution.server"
+            command = [self._interpreter or sys.executable, "-m", module, *self._arguments, str(theirs.fileno())]
+            self._nursery = subprocess.Popen(
+                [*command, *([self._references] if self._references else [])],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stderr=self._said,
                 env=self._environment(),
                 start_new_session=True,
             )
-        self._connection = Connection(ours.detach())
-        try:
-            ready = self._connection.poll(_START) and self._connection.recv() == "ready"
-        except (EOFError, OSError):
-            ready = False
-        if not ready:
-            reason = self._ended().reason
-            role, framework = self._arguments
-            raise CannotStart(f"the {role} of {framework} does not start: {self._last_words() or reason}")
+        if is_ready(ours, _START):
+            self._control = ours
+        else:
+            ours.close()
+
+    def _forked(self) -> Child | None:
+        with suppress(OSError):
+            return fork(self._control, _START) if self._control is not None else None
+        return None
 
     @contextmanager
     def _startable(self, ours: socket.socket) -> Iterator[None]:
@@ -166,13 +190,28 @@ class Companion:
 
     def _ended(self) -> Raised:
         """Why the process is gone."""
-        process = self._process
-        if process is None:
-            return Raised("lost with worker")
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(5)
-        code = process.returncode
-        self.close()
+        code = None if self._control is None else exit_status(self._control, _END)
+        if code is None and self._nursery is not None:  # which ended with it, or before it had one
+            with suppress(subprocess.TimeoutExpired):
+                code = self._nursery.wait(_END)
+            self.close()
+        elif self._child is not None:
+            child, self._child = self._child, None
+            child.connection.close()
+            _kill(child.id)
         if code is None:
             return Raised("lost with worker")
         return Raised(f"crashed: signal {-code}" if code < 0 else f"crashed: exit {code}")
+
+
+def _says_ready(connection: Connection) -> bool:
+    try:
+        return connection.poll(_START) and connection.recv() == "ready"
+    except (EOFError, OSError):
+        return False
+
+
+def _kill(leader: int) -> None:
+    """End all processes of a group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)

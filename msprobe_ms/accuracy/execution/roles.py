@@ -17,8 +17,13 @@ from msprobe_ms.accuracy.judging.reasons import NO_REFERENCE
 from msprobe_ms.accuracy.references.user import find_reference, user_references
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.dialects import PRIMITIVE, PYTORCH, apis_of
-from msprobe_ms.frameworks import runner
+from msprobe_ms.frameworks import runner, runner_class
 from msprobe_ms.frameworks.api_calls import ApiOutcome, ApiRunner, Arguments, Value
+
+
+def import_for(role: str, framework: str) -> None:
+    """Import the framework of a role, and compute nothing with it."""
+    runner_class(framework if role == DEVICE else PYTORCH.name)
 
 
 def finder(role: str, framework: str, references: str | None) -> tuple[Find, Callable[[int], None]]:

@@ -1,15 +1,15 @@
-"""The process that holds one framework: runs the APIs it is asked to, one after the other, until nobody asks.
+"""The processes that hold one framework: run the APIs they are asked to, one after the other, until nobody asks.
 
 ``python -m msprobe_ms.accuracy.execution.server ROLE FRAMEWORK DESCRIPTOR [REFERENCES]``. ROLE is ``device``, which
-runs APIs of FRAMEWORK, or ``reference``, which runs what stands for them.
+runs APIs of FRAMEWORK, or ``reference``, which runs what stands for them. The process imports the framework and forks
+the ones that run APIs (`nursery`).
 """
 
 from __future__ import annotations
 
-import ctypes
 import inspect
 import os
-import signal
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,7 +17,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from msprobe_ms.accuracy.execution.messages import Answer, Describe, Described, Raised, Ran, Refused, Request
-from msprobe_ms.accuracy.execution.roles import finder
+from msprobe_ms.accuracy.execution.nursery import end_with_parent, keep
+from msprobe_ms.accuracy.execution.roles import finder, import_for
 from msprobe_ms.accuracy.execution.runnable import Find
 from msprobe_ms.accuracy.judging.reasons import NO_GRADIENT, NO_KERNEL
 from msprobe_ms.frameworks.api_calls import ApiOutcome, NoGradientError, NoKernelError
@@ -94,22 +95,19 @@ def first_line(error: BaseException) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Serve on the descriptor that was handed over."""
+    """Serve by children, at the control socket that was handed over."""
     role, framework, descriptor, *references = arguments
-    connection = Connection(int(descriptor))
     os.dup2(2, 1)  # what a framework prints is no answer of the command
-    _end_with_parent()
+    end_with_parent()
     _end_first()
-    find, seed = finder(role, framework, references[0] if references else None)
-    connection.send("ready")
-    serve(connection, find, seed)
+    import_for(role, framework)
 
+    def begin(connection: Connection) -> None:
+        find, seed = finder(role, framework, references[0] if references else None)
+        connection.send("ready")
+        serve(connection, find, seed)
 
-def _end_with_parent() -> None:
-    """Have Linux end this process with the one that asks it: an API that hangs would outlive it."""
-    set_parent_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+    keep(socket.socket(fileno=int(descriptor)), begin)
 
 
 def _end_first() -> None:

@@ -7,16 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from installs import Environment, build_wheel, copy_of_sources, neighbour_wheel
+from installs import Environment, copy_of_sources, neighbour_wheel
 
 DESCRIBE = "from msprobe_ms.compat.neighbour import describe_conflict as d; import sys; print(d()); \
 assert 'msprobe' not in sys.modules"
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    return build_wheel(copy_of_sources(folder / "source"), folder)
 
 
 @pytest.fixture(scope="module")

@@ -31,16 +31,6 @@ IN_TRAINING = (
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copy_of_sources(tmp_path_factory.mktemp("packaging") / "source")
-
-
-@pytest.fixture(scope="module")
-def wheel(source: Path) -> Path:
-    return build_wheel(source, source.parent / "wheel")
-
-
-@pytest.fixture(scope="module")
 def environment(wheel: Path) -> Environment:
     """The wheel is in it, and no framework can be imported."""
     environment = Environment(wheel.parent / "environment")
@@ -201,23 +191,6 @@ def test_every_dependency_is_explained(metadata: email.message.Message) -> None:
     extras.remove("msprobe-ms")  # an extra that brings another
     page = set(json.loads((ROOT / "web" / "package.json").read_text("utf-8"))["devDependencies"])
     assert explained == {"base": set(requirements(metadata)), "extras": extras, "the script of the report page": page}
-
-
-def test_continuous_integration_runs_make_test() -> None:
-    script = ROOT / ".ci" / "run"
-    assert os.access(script, os.X_OK)
-    assert script.read_text(encoding="utf-8").splitlines()[-1] == "make test"
-
-
-def test_the_browser_lane_fails_where_there_is_no_browser(tmp_path: Path) -> None:
-    (tmp_path / "bash").symlink_to(shutil.which("bash") or "")
-    (tmp_path / "dirname").symlink_to(shutil.which("dirname") or "")
-    done = subprocess.run(
-        [tmp_path / "bash", ROOT / ".ci" / "browser"], env={"PATH": str(tmp_path)}, capture_output=True, text=True
-    )
-    assert done.returncode == 1
-    assert "apt-get install chromium nodejs npm" in done.stderr
-    assert "MSPROBE_BROWSER=required make browser" in (ROOT / ".ci" / "browser").read_text("utf-8")
 
 
 @pytest.mark.parametrize("target", ["demo", "test", "lint"])

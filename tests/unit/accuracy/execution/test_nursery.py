@@ -1,0 +1,80 @@
+"""Processes forked from one that has imported what they need."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from repository import PYTHONPATH
+
+from msprobe_ms.accuracy.execution.nursery import exit_status, fork, is_ready
+
+NURSERY = """
+import os, socket, sys
+from msprobe_ms.accuracy.execution.nursery import keep
+
+state = []
+
+def serve(connection):
+    while True:
+        try:
+            state.append(connection.recv())
+        except EOFError:
+            return
+        if state[-1] == "exit":
+            sys.exit(3)
+        if state[-1] == "raise":
+            raise ValueError("told on stderr")
+        connection.send((os.getpid(), list(state)))
+
+keep(socket.socket(fileno=int(sys.argv[1])), serve)
+"""
+
+
+@pytest.fixture
+def control() -> Iterator[socket.socket]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-c", NURSERY, str(theirs.fileno())], pass_fds=(theirs.fileno(),), stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        )  # fmt: skip
+        theirs.close()
+        yield ours
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, "it ends when nobody can ask any more"
+    assert said.count(b"Traceback") == said.count(b"ValueError: told on stderr") == 1
+
+
+@pytest.mark.processes
+def test_each_child_begins_anew_and_its_end_is_told(control: socket.socket) -> None:
+    assert is_ready(control, 60)
+    for text, status in (("exit", 3), ("raise", 1), ("kill", -signal.SIGKILL), ("close", 0)):
+        child = fork(control, 60)
+        assert child is not None
+        child.connection.send("first")
+        assert child.connection.recv() == (child.id, ["first"]), "nothing is left of the one before"
+        assert os.getpgid(child.id) == child.id
+        if text == "kill":
+            os.kill(child.id, signal.SIGKILL)
+        elif text == "close":
+            child.connection.close()
+        else:
+            child.connection.send(text)
+        assert exit_status(control, 60) == status
+        child.connection.close()
+
+
+def test_one_that_ended_gives_no_child() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    with ours:
+        assert not is_ready(ours, 60)
+        assert exit_status(ours, 60) is None
+        with pytest.raises(OSError, match="Broken pipe"):
+            fork(ours, 60)
