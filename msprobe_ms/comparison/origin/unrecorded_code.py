@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 
 import numpy as np
 
@@ -52,6 +52,18 @@ class UnrecordedCode:
             if inside:
                 told.append(f"{len(inside)} in the {side} ({'the first ' if len(inside) > 1 else ''}{inside[0].name})")
         return ", ".join(told)
+
+    def alone_before(self, pair: Pair) -> list[Entry]:
+        """The target's calls that stand unpaired between the last pair and this one, the last first."""
+        return list(self._ours.unpaired_before(pair.target)) if pair.target is not None else []
+
+    def alone_inside(self, pair: Pair) -> list[Entry]:
+        """The target's calls that ran unpaired inside this pair, inside no pair within it, the last first."""
+        return list(reversed(self._ours.unpaired_inside(pair.target))) if pair.target is not None else []
+
+    def alone_around(self, pair: Pair) -> list[Entry]:
+        """The target's unpaired calls that enclose this pair, up to the nearest that is paired, the inner first."""
+        return self._ours.unpaired_around(pair.target) if pair.target is not None else []
 
     def places(self, node: Node, row: Row) -> str:
         """Between which recorded calls the code lies that made this input of ``node``, in words; "" if none ran before.
@@ -212,6 +224,11 @@ class _Calls:
     def unpaired_inside(self, entry: Entry) -> Sequence[Entry]:
         """The unpaired calls whose nearest enclosing call with a counterpart is ``entry``, in execution order."""
         return self._alone_inside.get(entry.name, ())
+
+    def unpaired_around(self, entry: Entry) -> list[Entry]:
+        """The unpaired calls around ``entry`` up to the nearest that has a counterpart, the inner first."""
+        above = takewhile(lambda name: name not in self._counterparts, ancestors(self._by_name, entry.name))
+        return [self._by_name[name] for name in above if name in self._by_name]
 
     @cached_property
     def _alone_inside(self) -> dict[str, list[Entry]]:

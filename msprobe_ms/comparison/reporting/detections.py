@@ -271,6 +271,8 @@ ADVICE_BY_KIND = {
     OriginKind.DRIFT: "No node is to blame alone. Compare the first step from one checkpoint, in one precision; then "
     "look at accumulation dtypes and at the optimizer.",
     OriginKind.MISSING_GRADIENT: MISSING_GRADIENT_ADVICE,
+    OriginKind.NOT_COMPARED: "Compare its settings and its code with what the other side does in its place; where a "
+    "module there does the same, map the two (-lm).",
 }
 RANDOM_ADVICE = (
     " Random operations differ ({}), so what follows them cannot be told: switch dropout off on both sides "

@@ -39,8 +39,8 @@ class WrongInput:
             # A mask may well be made in two ways: it is told only where nothing else is.
             walk.doubt(node, self._origin(node, walk))
             return Found(None)
-        # What encloses it took the difference in earlier, though its entry stands later.
-        outer = next((up for up in reversed([*node.ancestors()]) if up.ratio_in > walk.negligible_ratio(up)), node)
+        # What encloses it took the difference in earlier, though its entry stands later; not by a mask in another form.
+        outer = next((up for up in reversed([*node.ancestors()]) if _takes_in_more(up, walk)), node)
         around = outer.parent
         if around and (around.ratio_parameters > 1 or (_takes_in_tensors(around) and _gives_too_much(around, walk))):
             return walk.judge(around)  # now, as what differs inside of it will hide it
@@ -48,7 +48,9 @@ class WrongInput:
         return Found(outer, self._origin(outer, walk))
 
     def _origin(self, node: Node, walk: Walk) -> Origin:
-        row = next((row for row in node.rows("input") if error_ratio(row) > 1), None) or worst(node.rows("input"))
+        differing = [row for row in node.rows("input") if error_ratio(row) > 1]
+        row = next((row for row in differing if not is_of_another_form(row)), next(iter(differing), None))
+        row = row or worst(node.rows("input"))
         assert row is not None
         difference, order = describe_difference(row), describe_order(row)
         chance = walk.explained_by_chance(row, node)
@@ -76,6 +78,11 @@ class WrongInput:
         if stage is Stage.FORWARD and not places and row.target is not None and row.target.kind == "tensor":
             stage = Stage.DATA
         return origin_at(row, reason, [describe_caller(node), places, order, *doubts], OriginKind.OUTSIDE, stage)
+
+
+def _takes_in_more(node: Node, walk: Walk) -> bool:
+    """Whether an input differs that can be compared with its counterpart."""
+    return node.ratio_in_of_one_form > walk.negligible_ratio(node)
 
 
 def _takes_in_tensors(node: Node) -> bool:

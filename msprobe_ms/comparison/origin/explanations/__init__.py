@@ -16,10 +16,10 @@ from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedE
 from msprobe_ms.comparison.origin.explanations.inner_gradients import InnerGradients
 from msprobe_ms.comparison.origin.explanations.later_uses import LaterUses
 from msprobe_ms.comparison.origin.explanations.loss_condition import LossCondition
-from msprobe_ms.comparison.origin.explanations.nearby_noise import NearbyNoise
-from msprobe_ms.comparison.origin.explanations.optimizer_noise import OptimizerNoise
+from msprobe_ms.comparison.origin.explanations.optimizer_noise import NearbyNoise, OptimizerNoise
 from msprobe_ms.comparison.origin.explanations.optimizer_updates import OptimizerUpdates
 from msprobe_ms.comparison.origin.explanations.other_borders import OtherBorders
+from msprobe_ms.comparison.origin.explanations.other_layout import OtherLayout
 from msprobe_ms.comparison.origin.explanations.partial_gradients import PartialGradients
 from msprobe_ms.comparison.origin.explanations.propagated_error import PropagatedError
 from msprobe_ms.comparison.origin.explanations.random_numbers import RandomNumbers
@@ -32,6 +32,7 @@ from msprobe_ms.comparison.origin.protocols import Explanation, Surveyed
 EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     PartialGradients,
     InnerGradients,
+    OtherLayout,
     LaterUses,
     AgreeingResults,
     OtherBorders,
