@@ -36,11 +36,11 @@ def anchors(name: str) -> list[str]:
     return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
-def from_chinese(target: str, anchor: str) -> str:
-    """Return the link of a Chinese page to what an English page links to, a path from the root of the repository."""
-    if target.startswith(f"{FOLDER}/"):  # each language links to the other
-        return posixpath.relpath(english_name(target), FOLDER)
-    there = chinese_name(target)
+def from_chinese(page: str, target: str, anchor: str) -> str:
+    """Return the link of a Chinese page to what its English page links to; paths start at the repository."""
+    if target == chinese_name(page):  # each language links to the other
+        return posixpath.relpath(page, FOLDER)
+    there = target if target.startswith(f"{FOLDER}/") else chinese_name(target)
     if not (ROOT / there).is_file():
         return posixpath.relpath(target, FOLDER) + (f"#{anchor}" if anchor else "")
     if anchor and anchor not in (known := anchors(there)):
@@ -63,7 +63,7 @@ def led(link: str, page: str) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(english_name(page)), file))
     if not (ROOT / target).exists():
         return link
-    within = from_chinese(target, anchor)
+    within = from_chinese(english_name(page), target, anchor)
     return within if file else f"#{within.partition('#')[2]}"
 
 

@@ -121,7 +121,7 @@ def _led(link: str, page: str) -> str:
         return link
     file, _, anchor = link.partition("#")
     target = posixpath.normpath(posixpath.join(posixpath.dirname(page), file)) if file else page
-    there: str = TOOL["from_chinese"](target, anchor)
+    there: str = TOOL["from_chinese"](page, target, anchor)
     return there if file else f"#{there.partition('#')[2]}"
 
 
