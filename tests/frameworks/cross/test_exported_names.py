@@ -19,7 +19,9 @@ EXPORTED = {
     "msit_llm": ["DumpConfig", "register_hook", "seed_all", "set_dump_path"],
     "msprobe.mindspore": ["MsprobeStep", "PrecisionDebugger", "seed_all"],
     "msprobe.mindspore.common.utils": ["MsprobeInitStep", "MsprobeStep"],
-    "msprobe.pytorch": ["PrecisionDebugger", "compare", "compare_distributed", "seed_all"],
+    "msprobe.pytorch": [
+        "PrecisionDebugger", "compare", "compare_distributed", "module_dump", "module_dump_end", "seed_all",
+    ],
 }  # fmt: skip
 
 
