@@ -93,7 +93,14 @@ def _add_sides(sides: Any) -> None:
     chosen = "to compare: 0,1 or 0-3 (default all)"
     sides.add_argument("--rank", type=numbers, metavar="N,N,…", help=f"the ranks {chosen}")
     sides.add_argument("--step", type=numbers, metavar="N,N,…", help=f"the steps {chosen}")
+    sides.add_argument("-m", "--mode", type=_mode, default="auto", help="auto alone: what is compared is found out")
     sides.add_argument("--scheduler", metavar="ADDRESS", help="compare ranks and steps on the Dask cluster there")
+
+
+def _mode(text: str) -> str:
+    if text != "auto":
+        raise argparse.ArgumentTypeError(f"{text!r} is not supported: dumps of graphs and models offline are not read")
+    return text
 
 
 def _add_report(report: Any) -> None:
@@ -128,7 +135,14 @@ def _add_report(report: Any) -> None:
         help="no tables, but in which ranks and calls error begins first (diff_analyze_….json)",
     )  # fmt: skip
     report.add_argument(
-        "-tensor_log", "--is_print_compare_log", action="store_true", help="changes nothing, as in msprobe 26.x"
+        "-tensor_log", "--is_print_compare_log", action="store_true", help="log what is found of each value"
+    )
+    report.add_argument(
+        "--consistent_check", action="store_true",
+        help="one side is an inference: no gradients, and modules are paired as with -lm",
+    )  # fmt: skip
+    report.add_argument(
+        "--backend", choices=("fsdp", "megatron"), help="changes nothing: with --consistent_check names are found"
     )
     report.add_argument("--exit-code", action="store_true", help="exit with 1 when the dumps diverge")
     report.add_argument("--node", metavar="NAME", help=_NODE_HELP)
@@ -223,6 +237,7 @@ def _compare(options: argparse.Namespace) -> int:
         api_mapping=options.api_mapping,
         data_mapping=options.data_mapping,
         operation_mapping=options.op_mapping_file,
+        inference=options.consistent_check,
         fuzzy=options.fuzzy_match,
         profile=profile,
         thresholds=options.thresholds,
@@ -234,6 +249,7 @@ def _compare(options: argparse.Namespace) -> int:
         html=not options.no_html,
         html_rows=options.html_rows,
         html_stacks=not options.html_no_stacks,
+        log_values=options.is_print_compare_log,
     ).options()
     if options.node is not None and sides.ranks is None and sides.steps is None:
         return _print_node(sides, settings, options)

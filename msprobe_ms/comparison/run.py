@@ -39,7 +39,7 @@ from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.terms import Mode, Verdict
 from msprobe_ms.dump.model import Dump
-from msprobe_ms.dump.names import parse_entry
+from msprobe_ms.dump.names import is_of_training, parse_entry
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import no_garbage_collection
@@ -54,7 +54,8 @@ _MOST_ENTRIES = 30_000
 class Options:
     """How to compare and what to write.
 
-    ``align`` finds out which module is which, for those that the mappings say nothing of.
+    ``align`` finds out which module is which, for those that the mappings say nothing of. ``forward_only`` leaves out
+    what only a training has: gradients, updates and the loss. ``log_values`` logs what is found of each value.
     ``profile`` names the columns and rules: ``v110``, ``latest`` or ``own``; ``thresholds`` are changes to its figures
     and to the tolerances; ``algorithms`` are the user's own metrics of real data. ``html`` writes the page to look at,
     ``html_rows`` with the figures of all rows, however many, ``html_stacks`` with call sites and paths. ``advice_form``
@@ -63,6 +64,7 @@ class Options:
 
     mappings: Mappings = field(default_factory=Mappings)
     align: bool = False
+    forward_only: bool = False
     fuzzy: bool = False
     profile: str = "own"
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -74,6 +76,7 @@ class Options:
     html: bool = False
     html_rows: Literal["all"] | None = None
     html_stacks: bool = True
+    log_values: bool = False
 
     @property
     def report(self) -> Profile:
@@ -118,7 +121,16 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
     comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs), evidence.asked)
     comparison.verdict = verdict_of(comparison)
     judge(comparison, profile)
+    if options.log_values:
+        _log_values(comparison)
     return comparison
+
+
+def _log_values(comparison: Comparison) -> None:
+    for row in comparison.rows:
+        item = row.target or row.golden
+        if item is not None:
+            logger.info("%s: %s", item.name, ", ".join(filter(None, (row.result, row.reason))))
 
 
 def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings) -> Evidence:
@@ -136,6 +148,8 @@ def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = Fals
     ``tell``: of weights that look exchanged, where the modules are aligned here.
     """
     mappings = options.mappings
+    if options.forward_only:
+        target, golden = _forward_of(target), _forward_of(golden)
     if options.align:
         from msprobe_ms.comparison.pairing.automatic import (  # here, as few comparisons need it
             align_modules,
@@ -147,6 +161,11 @@ def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = Fals
             warn_swapped_weights(alignment)
         mappings = replace(mappings, automatic=alignment.rules)
     return *join_fused(target, golden, mappings), mappings
+
+
+def _forward_of(dump: Dump) -> Dump:
+    entries = {name: entry for name, entry in dump.entries.items() if not is_of_training(entry.parsed)}
+    return replace(dump, entries=entries)
 
 
 @contextmanager

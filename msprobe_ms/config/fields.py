@@ -40,7 +40,7 @@ def _data_mode(value: frozenset[str]) -> frozenset[str]:
 
 def _summary_mode(value: object) -> object:
     if not isinstance(value, (list, tuple)):
-        return one_of("statistics", "md5", planned=("xor",))(value)
+        return one_of("statistics", "md5", elsewhere={"xor": "is not supported"})(value)
     if not value:
         raise Rejected(((), f"[] is not accepted; use statistics, md5, or {', '.join(CATEGORIES)}"))
     checked = one_of(*CATEGORIES)
@@ -98,7 +98,7 @@ def _path(value: object) -> object:
 
 Task = Annotated[
     Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump", "grad_probe", "free_benchmark"],
-    BeforeValidator(one_of(*TASKS, planned=OTHER_TASKS)),
+    BeforeValidator(one_of(*TASKS, elsewhere=OTHER_TASKS)),
 ]
 Level = Annotated[Literal["L0", "L1", "mix", "L2", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "L2", "debug"))]
 SummaryMode = Annotated[Literal["statistics", "md5"] | tuple[str, ...], BeforeValidator(_summary_mode)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,8 @@ def load_config(
     section |= {key: value for key, value in arguments.items() if key in SECTION_KEYS}
     mistakes += _unknown_keys(general, section, active)
     ignored: list[str] = []
+    # Of level L2 alone, and elsewhere in a file without effect.
+    device = general.pop("acl_config", "") if general.get("level") == "L2" else ""
     sent = ONLINE_KEYS if active == "tensor" and section.get("online_run_ut") else ()
     idle = {key: value for key, value in section.items() if key not in sent}
     for model, values, place in ((GeneralWithoutEffect, general, ()), (SectionWithoutEffect, idle, (active,))):
@@ -75,7 +78,8 @@ def load_config(
         ignored += [_path_text((*place, key)) for key in keys]
         mistakes += [((*place, *where), text) for where, text in problems]
 
-    wanted = {key: general[key] for key in GENERAL_KEYS if key in general}
+    wanted = {key: general[key] for key in GENERAL_KEYS if key in general and key != "acl_config"}
+    wanted |= {} if device == "" else {"acl_config": device}
     wanted |= {key: section[key] for key in (*SECTION_KEYS, *sent) if key in section}
     if wanted.get("task") == "exception_dump":
         wanted.setdefault("level", "L2")
@@ -151,7 +155,8 @@ def _idle_kernel_keys(wanted: dict[str, Any]) -> Iterator[str]:
 
 def _resolve_paths(wanted: dict[str, Any], file: Path) -> Iterator[Mistake]:
     """Make paths absolute in place; values that are no paths are left for the model to refuse."""
-    for key, resolve in (("dump_path", writable_folder), ("api_list", lambda path: beside_or_here(path, file))):
+    beside = partial(beside_or_here, config_file=file)
+    for key, resolve in (("dump_path", writable_folder), ("api_list", beside), ("acl_config", beside)):
         value = wanted.get(key)
         if not isinstance(value, (str, os.PathLike)) or not str(value).strip() or "\0" in str(value):
             continue

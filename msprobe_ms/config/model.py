@@ -74,6 +74,7 @@ class Config(BaseModel):
     ``places``           of calls among those of the call around each (`msprobe_ms.recording.selection.places`)
     ``tensor_list``      patterns of entries whose tensors are stored as well (task statistics)
     ``api_list``         a yaml file with more APIs to record
+    ``acl_config``       a json file of CANN's, by which an Ascend device dumps the kernels that PyTorch runs (level L2)
     ``extra_info``       False: no stack.json, no construct.json
     ``summary_mode``     statistics, md5, or (level L2) the `CATEGORIES` that compiled graphs keep of a tensor
     ``sketch``           False: tensors have no sketch
@@ -86,6 +87,7 @@ class Config(BaseModel):
     ``parameters``       False: calls of modules are recorded without their parameters
     ``model_itself``     True: the call of the model has an entry, too, where it has no parameters of its own
     ``layers``           True: a call of one of the framework's own layers is an API's at level L1, with all inside
+    ``primitives``       False: at levels L1 and mix operator objects of MindSpore are not recorded
     ``numbers``          by_name: the index of an entry counts the calls of its name, from 0; by_position: all calls of
                          the step, from 1
     ``call_sites``       False: stack.json has no lines
@@ -118,10 +120,12 @@ class Config(BaseModel):
     parameters: Switch = True
     model_itself: Switch = False
     layers: Switch = False
+    primitives: Switch = True
     numbers: CallNumbers = "by_name"
     call_sites: Switch = True
     strides: Switch = False
     api_list: FilePath | None = None
+    acl_config: FilePath | None = None
     scope: Range | None = None
     list: Patterns = ()
     skip: Skip = 0
@@ -257,6 +261,13 @@ class Config(BaseModel):
         if layers and info.data.get("task") == PERTURBATION_TASK:
             raise Rejected(((), f"task {PERTURBATION_TASK} calls functions again, not layers; remove this key"))
         return layers
+
+    @field_validator("primitives")
+    @classmethod
+    def _primitives_are_called(cls, primitives: bool, info: ValidationInfo) -> bool:
+        if not primitives and (level := info.data.get("level", "L1")) not in ("L1", "mix"):
+            raise Rejected(((), f"level {level} leaves no primitives out; use level L1 or mix, or remove this key"))
+        return primitives
 
     @field_validator("numbers")
     @classmethod

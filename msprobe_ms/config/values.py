@@ -26,6 +26,9 @@ NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
 _SPAN = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 _LARGEST = 10**18 - 1
 
+#: What is nowhere else.
+NOWHERE: Mapping[str, str] = {}
+
 
 class Rejected(ValueError):
     """Mistakes in a value: each the place below the value (``(2,)`` = its third member) and a text."""
@@ -35,13 +38,13 @@ class Rejected(ValueError):
         self.mistakes = mistakes
 
 
-def one_of(*accepted: str, planned: Sequence[str] = ()) -> Callable[[object], object]:
-    """Return a check for one of ``accepted``; ``planned`` are known to the msprobe family but do not work here yet."""
+def one_of(*accepted: str, elsewhere: Mapping[str, str] = NOWHERE) -> Callable[[object], object]:
+    """Return a check for one of ``accepted``; ``elsewhere`` says of what the msprobe family knows where it is here."""
 
     def check(value: object) -> object:
         if isinstance(value, str) and value in accepted:
             return value
-        reason = "is not supported yet" if isinstance(value, str) and value in planned else "is not accepted"
+        reason = elsewhere.get(value, "is not accepted") if isinstance(value, str) else "is not accepted"
         raise Rejected(((), f"{show(value)} {reason}; use one of {', '.join(accepted)}{suggestion(value, accepted)}"))
 
     return check
@@ -181,7 +184,7 @@ def beside_or_here(path: Path, config_file: Path) -> Path:
         if place.is_file():
             return place
     looked = " and ".join(show_path(place) for place in places)
-    raise Rejected(((), f"{show_path(path)} is not a file (looked for {looked}); use the path of a yaml file"))
+    raise Rejected(((), f"{show_path(path)} is not a file (looked for {looked}); use the path of a file that is there"))
 
 
 _MODULE_GRAMMAR = (

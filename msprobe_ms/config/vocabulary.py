@@ -9,14 +9,14 @@ from typing import Any, Literal, TypeAlias, TypedDict
 TaskName: TypeAlias = Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump", "grad_probe"]
 LevelName: TypeAlias = Literal["L0", "L1", "mix", "L2", "debug"]
 
-#: Tasks of the msprobe family that have no dump here (yet); each may have its section in a file.
-OTHER_TASKS = (
-    "run_ut",
-    "online_run_ut",
-    "acc_check",
-    "diff_check",
-    "nan_check",
-)
+#: Tasks of the msprobe family that record nothing → what does that work; each may have its section in a file.
+OTHER_TASKS = {
+    "run_ut": "is a command, msprobe run_ut",
+    "online_run_ut": "is a key of the section tensor",
+    "acc_check": "is a command, msprobe acc_check",
+    "diff_check": "is not supported",
+    "nan_check": "is not supported, overflow_check is",
+}
 
 #: Tasks that write a dump, and those of them that store whole tensors.
 DUMP_TASKS = ("statistics", "tensor", "structure", "overflow_check", "exception_dump")
@@ -90,10 +90,12 @@ class Selection(TypedDict, total=False):
     parameters: bool
     model_itself: bool
     layers: bool
+    primitives: bool
     numbers: Literal["by_name", "by_position"]
     call_sites: bool
     strides: bool
     api_list: str
+    acl_config: str
     scope: Sequence[str | None] | Mapping[str, str | None]
     list: Sequence[str]
     skip: int

@@ -229,6 +229,17 @@ def is_update(parsed: EntryName | None) -> bool:
     return parsed is not None and parsed.prefix == OPTIMIZER and parsed.direction == FORWARD
 
 
+def is_of_training(parsed: EntryName | None) -> bool:
+    """Whether an inference would not have this entry: a gradient, an update, the loss.
+
+    >>> [is_of_training(parse_entry(f"Functional.relu.0.{direction}")) for direction in (FORWARD, BACKWARD)]
+    [False, True]
+    """
+    if parsed is None:
+        return False
+    return parsed.direction in (BACKWARD, PARAMETERS_GRAD) or is_loss(parsed) or is_update(parsed)
+
+
 def is_function(parsed: EntryName | None) -> bool:
     """Whether an entry is an API's, no module's and no saved value's."""
     return parsed is not None and not parsed.is_module and parsed.direction != DEBUG

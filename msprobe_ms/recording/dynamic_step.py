@@ -353,7 +353,7 @@ class DynamicDumper(Dumper):
                 f"{framework.mode_text()} know one of statistics, md5"
             )
         super().__init__(config, framework, apis, quotas)
-        idle = [key for key in KERNEL_KEYS if config.asks_for(key)]
+        idle = [key for key in (*KERNEL_KEYS, "acl_config") if config.asks_for(key)]
         if config.level == "L2" and idle:
             logger.info("these configuration keys have no effect in dynamic graphs: %s", ", ".join(idle))
         #: At level L2, what compiled functions launch.

@@ -210,7 +210,7 @@ class KernelDumper(Dumper):
         return True
 
     def _warn_of_idle_keys(self, config: Config, mode: ExecutionMode) -> None:
-        idle = ["api_list"] if config.api_list is not None else []
+        idle = [key for key in ("api_list", "acl_config") if config.asks_for(key)]
         if self._dump.on_cpu:
             idle += ["async_dump"] if config.async_dump else []
             idle += [key for key in ("device", "precision") if config.asks_for(key)]

@@ -64,10 +64,11 @@ class UnusedSettings:
             text = "skip %d passes over all of the %d calls in this step; use a smaller one"
             logger.warning(text, config.skip, skip.selected)
 
-    def warn_of_places(self, places: Sequence[str], calls: int) -> None:
-        """Warn that no call of the step stands at one of ``places``."""
+    def warn_of_places(self, places: Sequence[str], calls: int, there: Sequence[str]) -> None:
+        """Warn that no call of the step stands at one of ``places``; ``there`` are some places with their calls."""
         if self._first("places", tuple(places)):
-            logger.warning("places %s: none of the %d calls in this step stands there", _shown(list(places)), calls)
+            text = "places %s: none of the %d calls in this step stands there; the first are %s"
+            logger.warning(text, _shown(list(places)), calls, ", ".join(there))
 
     def _warn_of_patterns(self, key: str, names: NameList, what: str, calls: Calls) -> None:
         for pattern in names.unhit:
