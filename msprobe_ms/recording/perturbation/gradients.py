@@ -16,6 +16,7 @@ from msprobe_ms.recording.perturbation.repetition import (
     largest,
     rounding_limit,
 )
+from msprobe_ms.support.interruptions import interrupts
 
 
 class GradientCheck:
@@ -67,7 +68,11 @@ class GradientCheck:
             self._tools.repeater.watch_gradient(found[place], partial(self._output_came, number))
 
     def _output_came(self, number: int, gradient: Any) -> None:
-        if self._function is not None and gradient is not None:
+        if isinstance(gradient, Exception):
+            if interrupts(gradient):
+                raise gradient
+            self._function = None
+        elif self._function is not None and gradient is not None:
             self._output_gradients[number] = self._tools.repeater.detached(gradient)
 
     def _inputs_came(self, gradients: Sequence[Any] | Exception | None) -> None:

@@ -12,7 +12,7 @@ import threading
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -109,25 +109,46 @@ class PerturbingRecorder:
     ) -> Any:
         """Call ``function`` and check it; its result, or exception."""
         thread = self._thread
-        if thread.busy or self._closed or not self._process.is_mine or self._framework.is_tracing():
-            if thread.busy and not thread.drew:
-                thread.drew = self._draws(subject)
-            return function(*args, **kwargs)
-        thread.busy, thread.drew = True, self._draws(subject)
+        was_busy, call = thread.busy, None
         try:
-            call = self._begin(subject, args, kwargs)
-            if call is None:
-                return function(*args, **kwargs)
+            try:
+                call = self._begin(subject, args, kwargs)
+            except Exception as error:  # of ours: nothing of the script's has been called
+                self._failed(subject, error)
             try:
                 output = function(*args, **kwargs)
             except BaseException:
+                if thread.busy and not was_busy:
+                    self._abandon(subject, call)
+                raise
+            try:
+                if thread.busy and not was_busy:
+                    self._scope_ends(subject)
+                return output if call is None else self._end(call, function, output)
+            except Exception as error:
+                self._failed(subject, error)
+                return output
+        finally:
+            thread.busy = was_busy
+
+    def _failed(self, subject: Subject, error: Exception) -> None:
+        """Report an error of ours. Raises what must arrive at the script."""
+        with suppress(MemoryError, RecursionError):
+            prefix, _, rest = subject.base.partition(".")
+            self._report.failed(self._api(prefix, rest), error)
+
+    def _abandon(self, subject: Subject, call: CheckedCall | None) -> None:
+        """The call raised: it is not checked."""
+        try:
+            if call is not None:
                 self._report.summary.of(call.api).left_out["it raised"] += 1
                 self._settle(call)
-                raise
-            return self._end(call, function, output)
-        finally:
-            thread.busy = False
             self._scope_ends(subject)
+        except Exception as error:
+            self._failed(subject, error)
+
+    def _api(self, prefix: str, name: str) -> str:
+        return f"{self._names.get(prefix, prefix)}.{name}"
 
     def _draws(self, subject: Subject) -> bool:
         prefix, _, rest = subject.base.partition(".")
@@ -140,12 +161,19 @@ class PerturbingRecorder:
 
     def _begin(self, subject: Subject, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CheckedCall | None:
         """Count the call, and take what its check needs of before it; None where it is not to be checked."""
+        thread = self._thread
+        if thread.busy:
+            thread.drew = thread.drew or self._draws(subject)
+            return None
+        if self._closed or not self._process.is_mine or self._framework.is_tracing():
+            return None
+        thread.busy, thread.drew = True, self._draws(subject)
         prefix, _, name = subject.base.partition(".")
         if prefix == PRIMITIVE:
             name = name.rpartition(".")[2]
             if self._operators is not None and name not in self._operators:
                 return None
-        api = f"{self._names.get(prefix, prefix)}.{name}"
+        api = self._api(prefix, name)
         number = self._calls[subject.base]
         self._calls[subject.base] += 1
         counts = self._report.summary.of(api)
