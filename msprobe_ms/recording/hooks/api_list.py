@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,11 @@ from msprobe_ms.support.yaml_files import UnreadableError, read_texts
 
 #: Set on classes whose attributes can be replaced: made by Python code (``Py_TPFLAGS_HEAPTYPE``).
 _CHANGEABLE = 1 << 9
+
+#: Methods that every object has, but for comparisons, and others by which Python or a framework handles objects.
+_OF_OBJECTS = frozenset(dir(object)) - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"} | {
+    "__del__", "__getattr__", "__get__", "__instancecheck__", "__torch_function__", "__torch_dispatch__",
+}  # fmt: skip
 
 #: Largest API list read; a longer file is not an API list.
 _LONGEST_LIST = 1 << 17
@@ -63,7 +69,7 @@ class ApiList:
                 missing.append(key)
             else:
                 space = self._namespaces.get(key) or _import_namespace(key, source)
-                self._add(space, [_existing(space, name, source) for name in names])
+                self._add(space, [name for name in names if _exists(space, name, source)])
         if missing:
             names, more = ", ".join(missing[:_NAMED]), f" and {len(missing) - _NAMED} more" * (len(missing) > _NAMED)
             logger.warning("%s: not recorded, not in this framework: %s%s", source, names, more)
@@ -101,6 +107,8 @@ def _read_list(path: Path) -> dict[str, list[str]]:
 
 
 def _import_namespace(path: str, source: Path) -> Namespace:
+    if path.partition(".")[0] in sys.stdlib_module_names:  # which everything calls, recording itself as well
+        raise ConfigError(f"{source}: {path}: belongs to Python; give a module or class whose functions take tensors")
     holder = _imported(path, source)
     if _holds_apis(holder):
         return Namespace(path, path.rpartition(".")[2], holder)
@@ -143,13 +151,26 @@ def _is_installed(package: str) -> bool:
 
 
 def _is_there(space: Namespace, name: str) -> bool:
-    return callable(getattr(space.holder, name, None))
+    return _is_api(space.holder, name)
 
 
-def _existing(space: Namespace, name: str, source: Path) -> str:
+def _is_api(holder: Any, name: str) -> bool:
+    """Whether it can be called, and is neither a class, by which objects are told, nor what makes and reads objects."""
+    value = getattr(holder, name, None)
+    return callable(value) and not isinstance(value, type) and name not in _OF_OBJECTS
+
+
+def _exists(space: Namespace, name: str, source: Path) -> bool:
     if _is_there(space, name):
-        return name
-    raise ConfigError(f"{source}: {space.path}: {name!r} is not something that can be called there")
+        return True
+    if isinstance(getattr(space.holder, name, None), type):
+        found = f"{space.path}.{name}"
+        logger.warning("%s: %s is a class, and not recorded; its methods can be, listed under its name", source, found)
+        return False
+    what = (
+        "handles objects, and is no operation" if name in _OF_OBJECTS else "is not something that can be called there"
+    )
+    raise ConfigError(f"{source}: {space.path}: {name!r} {what}")
 
 
 def check_custom_api(where: str, module: Any, api: Any, prefix: Any) -> None:
@@ -157,7 +178,9 @@ def check_custom_api(where: str, module: Any, api: Any, prefix: Any) -> None:
     if not _holds_apis(module):
         kind = type(module).__name__
         raise UsageError(f"{where}: module is a {kind}; give a module or a class written in Python")
-    if not isinstance(api, str) or not callable(getattr(module, api, None)):
+    if isinstance(api, str) and isinstance(getattr(module, api, None), type):
+        raise UsageError(f"{where}: {api} is a class; give it as the module, and the name of a method")
+    if not isinstance(api, str) or not _is_api(module, api):
         raise UsageError(f"{where}: {api!r} is not something that can be called in {module.__name__}; give its name")
     if prefix is not None and (not isinstance(prefix, str) or not prefix):
         raise UsageError(f'{where}: api_prefix {prefix!r} is not accepted; give a text, such as "Custom"')

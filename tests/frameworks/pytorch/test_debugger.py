@@ -226,6 +226,10 @@ def test_restoring_while_recording(dump_path: Path, kernels: Any) -> None:
     [
         ((3, "f"), "register_custom_api: module is a int; give a module or a class written in Python"),
         ((json, "nope"), "register_custom_api: 'nope' is not something that can be called in json; give its name"),
+        (
+            (torch.nn, "Linear"),
+            "register_custom_api: Linear is a class; give it as the module, and the name of a method",
+        ),
         ((json, "dumps", ""), "register_custom_api: api_prefix '' is not accepted; give a text, such as \"Custom\""),
     ],
 )
