@@ -7,6 +7,7 @@ import json
 import logging
 import random
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -442,6 +443,23 @@ def test_what_is_raised_in_a_check_is_the_trainings_only_if_it_is_an_interrupt(
     before = sum(int(row["checked"]) for row in check.summary().values())
     assert check.run(train) == [expected]
     assert sum(int(row["checked"]) for row in check.summary().values()) > before
+
+
+def test_calls_that_no_backward_follows_hold_nothing(check_of: Any) -> None:
+    """As those of an evaluation: what they were given goes with them."""
+    check = check_of(SIDES["pytorch"], {}, fuzz_stage="backward", pert_mode="add_noise")
+    weight, given = torch.ones(2, 2, requires_grad=True), []
+
+    def evaluate() -> None:
+        for _ in range(4):
+            x = torch.ones(2, 2)
+            given.append(weakref.ref(x.untyped_storage()))
+            result = torch.exp(torch.matmul(x, weight))
+            del x, result
+            assert given[-1]() is None
+
+    check.run(evaluate)
+    assert check.summary()["torch.matmul"]["why"] == "no gradient came: 4"
 
 
 def test_the_result_is_the_very_object_that_the_call_gave(side: Side, check_of: Any) -> None:
