@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,11 @@ from msprobe_ms.support.yaml_files import UnreadableError, read_texts
 
 #: Set on classes whose attributes can be replaced: made by Python code (``Py_TPFLAGS_HEAPTYPE``).
 _CHANGEABLE = 1 << 9
+
+#: Methods that every object has, but for comparisons, and others by which Python or a framework handles objects.
+_OF_OBJECTS = frozenset(dir(object)) - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"} | {
+    "__del__", "__getattr__", "__get__", "__instancecheck__", "__torch_function__", "__torch_dispatch__",
+}  # fmt: skip
 
 #: Largest API list read; a longer file is not an API list.
 _LONGEST_LIST = 1 << 17
@@ -64,7 +70,7 @@ class ApiList:
                 missing.append(key)
             else:
                 space = self._namespaces.get(key) or _import_namespace(key, source)
-                self._add(space, [_existing(space, name, source) for name in names])
+                self._add(space, [name for name in names if _exists(space, name, source)])
         if missing:
             names, more = ", ".join(missing[:_NAMED]), f" and {len(missing) - _NAMED} more" * (len(missing) > _NAMED)
             logger.warning(
@@ -119,6 +125,14 @@ def _read_list(path: Path) -> dict[str, list[str]]:
 
 
 def _import_namespace(path: str, source: Path) -> Namespace:
+    if path.partition(".")[0] in sys.stdlib_module_names:  # which everything calls, recording itself as well
+        raise ConfigError(
+            tr(
+                "{source}: {path}: belongs to Python; give a module or class whose functions take tensors",
+                source=source,
+                path=path,
+            )
+        )
     holder = _imported(path, source)
     if _holds_apis(holder):
         return Namespace(path, path.rpartition(".")[2], holder)
@@ -180,20 +194,33 @@ def _is_installed(package: str) -> bool:
 
 
 def _is_there(space: Namespace, name: str) -> bool:
-    return callable(getattr(space.holder, name, None))
+    return _is_api(space.holder, name)
 
 
-def _existing(space: Namespace, name: str, source: Path) -> str:
+def _is_api(holder: Any, name: str) -> bool:
+    """Whether it can be called, and is neither a class, by which objects are told, nor what makes and reads objects."""
+    value = getattr(holder, name, None)
+    return callable(value) and not isinstance(value, type) and name not in _OF_OBJECTS
+
+
+def _exists(space: Namespace, name: str, source: Path) -> bool:
     if _is_there(space, name):
-        return name
-    raise ConfigError(
-        tr(
-            "{source}: {path}: {name} is not something that can be called there",
-            source=source,
-            path=space.path,
-            name=repr(name),
+        return True
+    if isinstance(getattr(space.holder, name, None), type):
+        logger.warning(
+            tr(
+                "{source}: {found} is a class, and not recorded; its methods can be, listed under its name",
+                source=source,
+                found=f"{space.path}.{name}",
+            )
         )
+        return False
+    what = (
+        tr("handles objects, and is no operation")
+        if name in _OF_OBJECTS
+        else tr("is not something that can be called there")
     )
+    raise ConfigError(tr("{source}: {path}: {name} {what}", source=source, path=space.path, name=repr(name), what=what))
 
 
 def check_custom_api(where: str, module: Any, api: Any, prefix: Any) -> None:
@@ -203,7 +230,11 @@ def check_custom_api(where: str, module: Any, api: Any, prefix: Any) -> None:
         raise UsageError(
             tr("{where}: module is a {kind}; give a module or a class written in Python", where=where, kind=kind)
         )
-    if not isinstance(api, str) or not callable(getattr(module, api, None)):
+    if isinstance(api, str) and isinstance(getattr(module, api, None), type):
+        raise UsageError(
+            tr("{where}: {api} is a class; give it as the module, and the name of a method", where=where, api=api)
+        )
+    if not isinstance(api, str) or not _is_api(module, api):
         raise UsageError(
             tr(
                 "{where}: {api} is not something that can be called in {name}; give its name",

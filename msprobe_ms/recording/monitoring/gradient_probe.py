@@ -57,7 +57,7 @@ class GradientProbe:
         #: The step of the next call.
         self.step = 0
         self._folder: Path | None = None
-        self._calls = self._written = 0
+        self._calls = self._written = self._missed = 0
 
     def watch(self, watched: Any) -> None:
         """Write the gradients that ``watched``, an optimizer or the network itself, has from here on.
@@ -92,6 +92,10 @@ class GradientProbe:
         if hooks is None:
             return
         hooks.remove()
+        if self._missed:
+            logger.warning(
+                tr("monitor: {count} calls of the optimizer were not looked at for want of memory", count=self._missed)
+            )
         if self._written:
             logger.info(tr("{folder}: the gradients of {written} steps", folder=self._folder, written=self._written))
         elif self._calls:
@@ -102,6 +106,12 @@ class GradientProbe:
     # -- calls of an optimizer ---------------------------------------------------------------------------------------
 
     def _begins(self, optimizer: Any, updates: Callable[[], Iterable[ParameterUpdate]] | None) -> None:
+        try:
+            self._begin(optimizer, updates)
+        except (MemoryError, RecursionError):  # there may be nothing left to say it with
+            self._missed += 1
+
+    def _begin(self, optimizer: Any, updates: Callable[[], Iterable[ParameterUpdate]] | None) -> None:
         if updates is None:
             self._depth = None
             return
@@ -175,7 +185,7 @@ class GradientProbe:
                 with replacing(file, permissions) as opened:
                     np.save(opened, directions(array), allow_pickle=False)
         with replacing(folder / summary_file(step), permissions) as opened:
-            opened.write(text.getvalue().encode())
+            opened.write(text.getvalue().encode("utf-8", "backslashreplace"))
         self._written += 1
 
     def _own_folder(self) -> Path:
