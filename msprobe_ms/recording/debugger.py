@@ -331,25 +331,31 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         """
         if self._gradients is not None and where != "monitor":
             return
-        with self._debuggers.turn:
-            quiet = None
+        try:
+            with self._debuggers.turn:
+                self._quietly(action)
+        except MsprobeError as error:
+            raise error.with_traceback(None) from None  # the user's mistake, not ours: our frames tell nothing
+        except BaseException as error:
             try:
-                quiet = self._framework.quiet()
-                action()
-            except BaseException as error:
-                if quiet is not None:
-                    quiet.restore()  # something may have interrupted what keeps our own work unseen
-                if isinstance(error, MsprobeError):
-                    raise error.with_traceback(None) from None  # the user's mistake, not ours: our frames tell nothing
-                try:
-                    if isinstance(error, Exception):
-                        self._say_failed(error, where)
-                finally:
-                    if instead is not None:
-                        with suppress(Exception):
-                            instead()
-                if interrupts(error):
-                    raise
+                if isinstance(error, Exception):
+                    self._say_failed(error, where)
+            finally:
+                if instead is not None:
+                    with suppress(Exception), self._debuggers.turn:
+                        instead()
+            if interrupts(error):
+                raise
+
+    def _quietly(self, action: Callable[[], None]) -> None:
+        quiet = None
+        try:
+            quiet = self._framework.quiet()
+            action()
+        except BaseException:
+            if quiet is not None:
+                quiet.restore()  # something may have interrupted what keeps our own work unseen
+            raise
 
     def _say_failed(self, error: Exception, where: str) -> None:
         if self._open_step is not None:
