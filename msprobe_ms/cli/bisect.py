@@ -30,7 +30,9 @@ def add_bisect(commands: Any) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="the configuration that the first command reads")
     parser.add_argument("--golden-config", type=Path, metavar="FILE", help="the one that the second command reads")
     parser.add_argument("--skip", type=_count, default=64, metavar="N", help="record every Nth call first (default 64)")
-    parser.add_argument("--factor", type=_factor, default=8, metavar="N", help="divide skip by it a round (default 8)")
+    parser.add_argument(
+        "--factor", type=_factor, default=8, metavar="N", help="divisor of skip in each round (default 8)"
+    )
     parser.add_argument("--next", nargs=2, type=Path, metavar=("DUMP", "GOLDEN"), help="decide on two dumps alone")
     parser.add_argument("--resume", action="store_true", help="go on with the bisection in -o")
     parser.add_argument("-o", "--output_path", type=Path, metavar="DIR", help="where the rounds go (default ./bisect)")

@@ -56,7 +56,7 @@ compare.json holds {"npu_path": …, "bench_path": …}: the dump under suspicio
 -f before the subcommand names the framework, after it it asks for a fuzzy match, as in msprobe 1.1.0.""")
 
 _NODE_HELP = tr(
-    "tell of one node alone, in detail: the name of an entry, a value, a module or a function, "
+    "explain one node in detail: the name of an entry, a value, a module or a function, "
     "of either dump; a text is written with -o, and --exit-code tells whether this node differs"
 )
 
@@ -128,7 +128,7 @@ def _add_report(report: Any) -> None:
         help="columns and rules of msprobe 1.1.0 (default with -i), of 26.x, of MetaX, or our own (default with -tp)",
     )
     report.add_argument(
-        "--thresholds", type=Path, metavar="YAML", help="tolerances and thresholds to judge by, where not the usual"
+        "--thresholds", type=Path, metavar="YAML", help="yaml file that changes tolerances and thresholds"
     )
     report.add_argument(
         "-alg", "--custom-algorithms", nargs="+", action="extend", default=[], metavar="FILE.py:FUNCTION",
@@ -136,7 +136,7 @@ def _add_report(report: Any) -> None:
     )  # fmt: skip
     report.add_argument(
         "-da", "--diff_analyze", action="store_true",
-        help="no tables, but in which ranks and calls error begins first (diff_analyze_….json)",
+        help="write no tables, only the ranks and calls where the error begins (diff_analyze_….json)",
     )  # fmt: skip
     report.add_argument(
         "-tensor_log", "--is_print_compare_log", action="store_true", help="log what is found of each value"
@@ -153,7 +153,7 @@ def _add_report(report: Any) -> None:
     report.add_argument(
         "-cl", "--compare_level", "-cmp-level", "--cmp-level", choices=("token", "logits", *_LEVELS),
         help="token, logits, of two inferences: which generated token differs first, and whether that was a tie or an "
-        "error; layer, module, api: what both dumps hold, as without",
+        "error; layer, module, api: everything both dumps hold (the default)",
     )  # fmt: skip
     report.add_argument("-w", "--weight", action="store_true", help="both are checkpoints: compare parameters")
     report.add_argument("-l", "--log-level", choices=LOG_LEVELS, default="info", help="what is logged (default info)")
@@ -185,7 +185,7 @@ def add_pairing(pairing: Any) -> None:
 
 
 def add_merge_result(commands: Any) -> None:
-    told = tr("lay single columns of the tables of many ranks side by side")
+    told = tr("put chosen columns of all ranks into one table")
     parser = add_command(commands, "merge_result", _merge_result, told, _MERGE_EPILOG)
     parser.add_argument(
         "-i", "--input_dir", type=Path, required=True, metavar="DIR", help="the folder with compare_result_rank*_*"

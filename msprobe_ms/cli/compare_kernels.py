@@ -34,7 +34,7 @@ Ranks are put in order by the collectives that they took part in, which levels L
 
 
 def add_overflow_check(commands: Any) -> None:
-    told = tr("find the first call or kernel that makes NaN or infinity of finite inputs")
+    told = tr("find the first call or kernel that returns NaN or infinity for finite inputs")
     parser = add_command(commands, "overflow_check", _overflow_check, told, _OVERFLOW_EPILOG)
     dump = tr("a dump.json, a rank or step folder, or raw kernel files")
     parser.add_argument("-i", "--input_path", type=Path, metavar="PATH", required=True, help=dump)
@@ -42,7 +42,7 @@ def add_overflow_check(commands: Any) -> None:
 
 
 def add_nan_analyze(commands: Any) -> None:
-    told = tr("find the rank and the call that brought the first NaN of a step, and how it reached the others")
+    told = tr("find the rank and the call that produced the first NaN of a step, and how it spread")
     parser = add_command(commands, "nan_analyze", _nan_analyze, told, _NAN_EPILOG)
     dump = tr("the dump of a training, or one of its steps, with the folders of its ranks")
     parser.add_argument("-i", "--input_path", type=Path, metavar="PATH", required=True, help=dump)

@@ -32,7 +32,7 @@ def add_grad_compare(commands: Any) -> None:
     parser.add_argument("target", type=Path, metavar="TARGET", help="the gradients under suspicion: a folder")
     parser.add_argument("golden", type=Path, metavar="GOLDEN", help="the gradients to trust")
     add_output(parser, tr("where the tables and the page go (default ./output)"))
-    parser.add_argument("--exit-code", action="store_true", help="exit with 1 when the trainings part")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 when the trainings diverge")
     add_parameter_pairing(parser)
 
 

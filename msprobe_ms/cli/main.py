@@ -81,7 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"msprobe_ms {__version__}")
     add_language(parser)
     parser.add_argument(
-        "-f", "--framework", choices=("mindspore", "pytorch"), help="the target's framework (optional: dumps tell it)"
+        "-f",
+        "--framework",
+        choices=("mindspore", "pytorch"),
+        help="the target's framework (optional: read from the dumps)",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     add_compare(commands)

@@ -68,7 +68,9 @@ def add_dump(parser: argparse.ArgumentParser, *, several: bool = False, required
 
 def _add_selection(group: Any) -> None:
     group.add_argument("--backward", action="store_true", help="check gradients where the dump has no backward, too")
-    group.add_argument("-f", "--filter_api", action="store_true", help="of calls with like arguments, the first")
+    group.add_argument(
+        "-f", "--filter_api", action="store_true", help="check only the first of calls with like arguments"
+    )
     group.add_argument(
         "--white_list", nargs="+", default=[], metavar="API", help="only these: sub, Mint.sub, Mint.sub.0"
     )
@@ -104,8 +106,10 @@ def _add_running(group: Any, *, several: bool) -> None:
         help=tr("workers (default {which})", which=_SPLITS if several else 1),
     )  # fmt: skip
     group.add_argument("--scheduler", metavar="ADDRESS", help="check on the Dask cluster there")
-    group.add_argument("-d", "--device", type=_device, nargs="+", default=[], metavar="ID", help="devices, shared out")
-    group.add_argument("-j", "--jit_compile", action="store_true", help="taken for msprobe's sake; has no effect")
+    group.add_argument(
+        "-d", "--device", type=_device, nargs="+", default=[], metavar="ID", help="devices to distribute workers over"
+    )
+    group.add_argument("-j", "--jit_compile", action="store_true", help="accepted for compatibility; no effect")
     group.add_argument("--rerun", action="store_true", help="run the APIs of a tensor dump again, on what was recorded")
     group.add_argument("--seed", type=int, default=1234, metavar="N", help="of what is drawn (default 1234)")
     group.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds for one call (default 60)")

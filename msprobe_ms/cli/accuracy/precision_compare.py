@@ -21,7 +21,7 @@ docs/accuracy_check.md.""")
 
 def add_api_precision_compare(commands: Any) -> None:
     parser = add_command(
-        commands, "api_precision_compare", _run, tr("set the pre-checks of two devices against each other"), _EPILOG
+        commands, "api_precision_compare", _run, tr("compare the pre-check results of two devices"), _EPILOG
     )
     parser.add_argument(
         "-npu", "--npu_csv_path", "-tp", "--target_path", dest="target", type=Path, metavar="CSV", required=True,

@@ -29,7 +29,7 @@ train; name the folder as tls_path (--tls). Keys may be read by their owner alon
 
 def add_certificates(commands: Any) -> None:
     parser = add_command(
-        commands, "certificates", _certificates, tr("make keys and certificates for checks that another machine makes"),
+        commands, "certificates", _certificates, tr("make keys and certificates for checks on another machine"),
         _EPILOG,
     )  # fmt: skip
     parser.add_argument("-o", "--output_path", type=Path, metavar="DIR", required=True, help="where they go")

@@ -31,7 +31,7 @@ random_data or real_data, random_seed a number. The script needs the framework a
 
 def add_run_overflow_check(commands: Any) -> None:
     parser = add_command(
-        commands, "run_overflow_check", _overflow, tr("tell overflows of the device from those of the mathematics"),
+        commands, "run_overflow_check", _overflow, tr("say which overflows are the device's fault"),
         _OVERFLOW_EPILOG,
     )  # fmt: skip
     add_dump(parser)
@@ -66,7 +66,7 @@ def add_op_generate(commands: Any) -> None:
         commands,
         "op_generate",
         _generate,
-        tr("write a script that makes one call of a dump again, alone"),
+        tr("write a script that repeats one call of a dump alone"),
         _GENERATE_EPILOG,
     )
     parser.add_argument("-i", "--config_input", type=Path, metavar="FILE", help="config_op.json")

@@ -21,7 +21,7 @@ Exits with 2 where something has to be put right.""")
 
 def add_doctor(commands: Any) -> None:
     parser = add_command(
-        commands, "doctor", _run, tr("say what works here, and what to do about what does not"), _EPILOG
+        commands, "doctor", _run, tr("check this machine, and say how to fix what does not work"), _EPILOG
     )
     usual = tr("where dumps are to be written (default ./dump_path)")
     parser.add_argument("--dump_path", type=Path, default=Path("dump_path"), metavar="DIR", help=usual)

@@ -19,7 +19,7 @@ _REFUSED = {
         tr("it needs a device with Ascend's tools (CANN), which write such dumps"),
         tr("msprobe compare reads them"),
     ),
-    "install_deps": (tr("nothing is to be installed: pip install msprobe-ms brings all that is needed"), ""),
+    "install_deps": (tr("pip install msprobe-ms installs everything needed"), ""),
 }
 
 

@@ -122,7 +122,7 @@ def _content(step: NonFiniteStep) -> dict[str, object]:
 
 
 def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
-    """Say which rank and call brought the first NaN of a step, and how it reached the others."""
+    """Say which rank and call produced the first NaN of a step, and how it spread."""
     at = "" if step.step is None else tr(" in step {step}", step=step.step)
     if not step.found:
         yield tr_count(
