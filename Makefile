@@ -18,6 +18,7 @@
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
 # make site     the documentation as pages that a browser opens offline, in English and Chinese, into build/site
 # make installs  install the wheel, with and without a compiler, a framework, a neighbour; make itself (two minutes)
+# make messages  bring the catalogue of messages up to date, and say which have no translation yet
 # make release-check  the same, build what would be published, install it into every Python that is here, use it (tools/release_check.py)
 # make clean  remove .venv
 # PYTHON=python3.11 chooses the interpreter that .venv is made from.
@@ -35,7 +36,7 @@ FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pypro
 # What is compiled at the install.
 ONE_PASS := $(wildcard msprobe_ms/arrays/one_pass*.[ch])
 
-.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep device installs release-check clean
+.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep device installs messages release-check clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -130,6 +131,9 @@ site: .venv/installed-docs .venv/installed-test
 # Each is run whatever the others found.
 torture:
 	$(MAKE) --keep-going neutral bounded failing-disk kills interrupts online fuzz
+
+messages: .venv/installed-test-tools
+	$(BIN)/python tools/messages.py
 
 # What is installed changes seldom, and each install is a process of some seconds: a lane of their own.
 installs: .venv/installed-test

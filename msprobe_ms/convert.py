@@ -25,6 +25,7 @@ from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.files import DEFAULT, leads_out, replacing
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 SUFFIXES = (".npy", ".bin", ".pt")
 
@@ -49,13 +50,15 @@ class Source:
         if path.suffix == ".pt":
             return read_tensor(path)
         if path.suffix not in SUFFIXES:
-            raise DumpFormatError(f"{path}: accepted are files that end in {', '.join(SUFFIXES)}")
+            raise DumpFormatError(
+                tr("{path}: accepted are files that end in {suffixes}", path=path, suffixes=", ".join(SUFFIXES))
+            )
         dtype, shape = self._said_of(path)
         try:
             array = load_array(path, dtype, shape)
         except DumpFormatError as error:
             if dtype is None and ("no dtype" in str(error) or "dtype |V" in str(error)):
-                raise DumpFormatError(f"{error}; say what it is with --dtype and --shape") from error
+                raise DumpFormatError(tr("{error}; say what it is with --dtype and --shape", error=error)) from error
             raise
         if path.suffix == ".npy":
             stored = array_header(path, dtype)[1]
@@ -89,7 +92,7 @@ class Source:
                 try:
                     dump = read_dump(file, sketches=False)
                 except DumpFormatError as error:
-                    logger.warning("%s; it is not asked what the tensors beside it are", error)
+                    logger.warning(tr("{error}; it is not asked what the tensors beside it are", error=error))
                 else:
                     items = (item for entry in dump.entries.values() for item in entry.items if item.data_name)
                     self._dumps[file] = {str(item.data_name).rpartition("/")[2]: item for item in items}
@@ -181,29 +184,38 @@ def convert(
         target = (path.parent if folder is None else folder / inner.parent) / f"{path.stem}.{kind}"
         try:
             if is_outside:
-                raise DumpFormatError(f"{path}: a link that leaves the folder; name the file itself to convert it")
+                raise DumpFormatError(
+                    tr("{path}: a link that leaves the folder; name the file itself to convert it", path=path)
+                )
             if (
                 target in made
                 or os.path.realpath(target) == os.path.realpath(path)
                 or (target.exists() and not overwrite)
             ):
-                raise DumpFormatError(f"{path}: {target} exists; {_way_out(path, target, made)}")
+                raise DumpFormatError(
+                    tr(
+                        "{path}: {target} exists; {way_out}",
+                        path=path,
+                        target=target,
+                        way_out=_way_out(path, target, made),
+                    )
+                )
             yield Converted(path, target, _convert(path, target, kind, source))
             made.add(target)
         except MsprobeError as error:
             yield Converted(path, target, problem=str(error))
         except OSError as error:
-            reason = f"{target}: cannot be written: {error.strerror or error}"
+            reason = tr("{target}: cannot be written: {strerror}", target=target, strerror=error.strerror or error)
             yield Converted(path, target, problem=reason)
 
 
 def _way_out(path: Path, target: Path, made: set[Path]) -> str:
     if target in made:
-        return "another file of this run became it; convert them into different folders"
+        return tr("another file of this run became it; convert them into different folders")
     return (
-        "give another folder with -o"
+        tr("give another folder with -o")
         if os.path.realpath(target) == os.path.realpath(path)
-        else "--overwrite replaces it"
+        else tr("--overwrite replaces it")
     )
 
 
@@ -215,11 +227,11 @@ def _convert(path: Path, target: Path, kind: str, source: Source) -> str:
         WRITERS[kind](file, array, dtype)
     told = f"{dtype} {tuple(array.shape)}"
     if narrow_width(dtype):
-        told += ", as float32"
+        told += tr(", as float32")
     if kind == "csv" and array.ndim > 2:
-        told += f", as {array.size // max(1, array.shape[-1])} rows of {array.shape[-1]}"
+        told += tr(", as {size} rows of {shape}", size=array.size // max(1, array.shape[-1]), shape=array.shape[-1])
     if path.suffix == ".bin" and source.shape is None and array.ndim == 1:
-        told += "; if it has another shape, --shape says so"
+        told += tr("; if it has another shape, --shape says so")
     return told
 
 

@@ -14,6 +14,7 @@ from msprobe_ms.arrays.npy import write_npy
 from msprobe_ms.convert import Converted, write_text
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.files import DEFAULT, leads_out, replacing
+from msprobe_ms.support.translation import tr
 
 #: C0 of blocks that are cut here, whatever the dtype, as in the tool whose command this is.
 _WIDTH = 16
@@ -44,10 +45,12 @@ def convert_device_dumps(paths: Sequence[Path], folder: Path, wanted: Wanted) ->
     for path, is_outside in _files(paths):
         try:
             if is_outside:
-                raise DumpFormatError(f"{path}: a link that leaves the folder; name the file itself to convert it")
+                raise DumpFormatError(
+                    tr("{path}: a link that leaves the folder; name the file itself to convert it", path=path)
+                )
             tensors = [tensor for tensor in read_tensors(path) if wanted.takes(tensor)]
             if not tensors:
-                raise DumpFormatError(f"{path}: no such tensor in it")
+                raise DumpFormatError(tr("{path}: no such tensor in it", path=path))
         except MsprobeError as error:
             yield Converted(path, folder, problem=str(error))
             continue
@@ -69,7 +72,7 @@ def _converted(path: Path, tensor: StoredTensor, folder: Path, wanted: Wanted, m
         if not tensor.is_typed:
             target = _claimed(folder / f"{path.name}.{tensor.name}.bin", wanted, made)
             _write(target, read_bytes(path, tensor))
-            return Converted(path, target, f"{tensor.size} bytes")
+            return Converted(path, target, tr("{size} bytes", size=tensor.size))
         array, dtype = read_array(path, tensor)
         layout, told = tensor.layout, ""
         if wanted.layout is not None:
@@ -89,16 +92,20 @@ def _converted(path: Path, tensor: StoredTensor, folder: Path, wanted: Wanted, m
     except MsprobeError as error:
         return Converted(path, target, problem=str(error))
     except OSError as error:
-        return Converted(path, target, problem=f"{target}: cannot be written: {error.strerror or error}")
+        return Converted(
+            path,
+            target,
+            problem=tr("{target}: cannot be written: {strerror}", target=target, strerror=error.strerror or error),
+        )
 
 
 def _told_padding(stored: np.ndarray, array: np.ndarray, layout: str, shape: tuple[int, ...] | None) -> str:
     if layout not in BLOCKED or array.size > stored.size:
         return ""
     if shape is None and array.size == stored.size:
-        return ", with its padding: nothing says the tensor's own shape; -s does"
+        return tr(", with its padding: nothing says the tensor's own shape; -s does")
     has_values = np.count_nonzero(stored) != np.count_nonzero(array)
-    return "; its padding is not zero, so the shape may be another" if has_values else ""
+    return tr("; its padding is not zero, so the shape may be another") if has_values else ""
 
 
 def _name(path: Path, tensor: StoredTensor, array: np.ndarray, dtype: str, layout: str, wanted: Wanted) -> str:
@@ -116,9 +123,9 @@ def _name(path: Path, tensor: StoredTensor, array: np.ndarray, dtype: str, layou
 
 def _claimed(target: Path, wanted: Wanted, made: set[Path]) -> Path:
     if target in made:
-        raise DumpFormatError(f"{target}: another tensor of this run became it")
+        raise DumpFormatError(tr("{target}: another tensor of this run became it", target=target))
     if target.exists() and not wanted.overwrite:
-        raise DumpFormatError(f"{target} exists; --overwrite replaces it")
+        raise DumpFormatError(tr("{target} exists; --overwrite replaces it", target=target))
     made.add(target)
     return target
 

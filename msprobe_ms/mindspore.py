@@ -10,6 +10,7 @@ from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_mindspore, seed_process
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 try:
     from msprobe_ms.frameworks import msadapter
@@ -71,12 +72,12 @@ def _check_debugger(callback: object, debugger: object) -> None:
     if isinstance(debugger, BaseDebugger):
         return
     if isinstance(debugger, type):
-        given = f"the class {debugger.__name__}"
+        given = tr("the class {name}", name=debugger.__name__)
     else:
         given = f"{repr(debugger)[:100]}, a {type(debugger).__name__},"
     name = type(callback).__name__
-    accepted = f"give a PrecisionDebugger: {name}(PrecisionDebugger(config_path))"
-    raise UsageError(f"{name}: {given} is not accepted; {accepted}")
+    accepted = tr("give a PrecisionDebugger: {name}(PrecisionDebugger(config_path))", name=name)
+    raise UsageError(tr("{name}: {given} is not accepted; {accepted}", name=name, given=given, accepted=accepted))
 
 
 def record(

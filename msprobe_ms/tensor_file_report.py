@@ -11,6 +11,7 @@ from msprobe_ms.arrays.metrics import METRIC_TITLES, Missing, tensor_difference
 from msprobe_ms.arrays.statistics import statistics
 from msprobe_ms.arrays.worst_elements import rearranged, study
 from msprobe_ms.convert import Source
+from msprobe_ms.support.translation import tr
 
 #: Elements shown from the beginning and from the end.
 _SHOWN = 5
@@ -30,12 +31,21 @@ def described(path: Path) -> Iterator[str]:
     figures = (("max", found.maximum), ("min", found.minimum), ("mean", found.mean), ("norm", found.norm))
     yield ", ".join(f"{name} {figure}" for name, figure in figures)
     if array.dtype.kind in "fc":
-        yield f"NaN {np.isnan(array).sum()}, infinite {np.isinf(array).sum()}, zero {(array == 0).sum()}"
+        yield tr(
+            "NaN {sum}, infinite {other_sum}, zero {third_sum}",
+            sum=np.isnan(array).sum(),
+            other_sum=np.isinf(array).sum(),
+            third_sum=(array == 0).sum(),
+        )
     elements = array.reshape(-1)
     if elements.size <= 2 * _SHOWN:
-        yield f"elements {_listed(elements)}"
+        yield tr("elements {listed}", listed=_listed(elements))
     else:
-        yield f"first elements {_listed(elements[:_SHOWN])}, last {_listed(elements[-_SHOWN:])}"
+        yield tr(
+            "first elements {listed}, last {other_listed}",
+            listed=_listed(elements[:_SHOWN]),
+            other_listed=_listed(elements[-_SHOWN:]),
+        )
 
 
 def differences(target: Path, golden: Path) -> Iterator[str]:
@@ -45,9 +55,9 @@ def differences(target: Path, golden: Path) -> Iterator[str]:
     """
     source = Source()
     (ours, our_dtype), (theirs, their_dtype) = source.read(target), source.read(golden)
-    yield f"target {_kind(ours, our_dtype)}, golden {_kind(theirs, their_dtype)}"
+    yield tr("target {kind}, golden {other_kind}", kind=_kind(ours, our_dtype), other_kind=_kind(theirs, their_dtype))
     if ours.dtype.kind not in "biufc" or theirs.dtype.kind not in "biufc":
-        yield "equal" if np.array_equal(ours, theirs) else "not equal; there are no figures of such dtypes"
+        yield "equal" if np.array_equal(ours, theirs) else tr("not equal; there are no figures of such dtypes")
         return
     for name, figure in tensor_difference(ours, theirs, more=True).metrics.items():
         yield f"{METRIC_TITLES[name]}: {figure.value if isinstance(figure, Missing) else figure}"
@@ -56,10 +66,20 @@ def differences(target: Path, golden: Path) -> Iterator[str]:
             yield moved
         return
     found = study(ours, theirs)
-    yield f"{found.differing} of {found.size} elements differ{f': {found.likeness}' * bool(found.likeness)}"
+    yield tr(
+        "{differing} of {size} elements differ{value}",
+        differing=found.differing,
+        size=found.size,
+        value=f": {found.likeness}" * bool(found.likeness),
+    )
     for element in found.largest[:_WORST]:
         if element.absolute:
-            yield f"at {list(element.index)}: target {element.target}, golden {element.golden}"
+            yield tr(
+                "at {index}: target {target}, golden {golden}",
+                index=list(element.index),
+                target=element.target,
+                golden=element.golden,
+            )
 
 
 def _kind(array: np.ndarray, dtype: str) -> str:

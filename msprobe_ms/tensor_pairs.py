@@ -36,11 +36,12 @@ from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.json_files import read_object
 from msprobe_ms.support.text import show
+from msprobe_ms.support.translation import tr
 
 SUFFIXES = (".npy", ".bin", ".pt", ".pth")
 _METADATA = "metadata.json"
 _LARGEST_METADATA = 64 << 20
-_FORM = 'expected {"data id": {"token id": ["golden file", "file under suspicion"]}}'
+_FORM = tr('expected {"data id": {"token id": ["golden file", "file under suspicion"]}}')
 
 #: Titles of a side's columns, and of the metrics, in msit's order.
 _OF_SIDE = ("data_path", "op_type", "dtype", "shape", "max_value", "min_value", "mean_value")
@@ -98,17 +99,41 @@ def find_pairs(target: Path, golden: Path) -> list[TensorPair] | None:
     if golden.suffix not in SUFFIXES or not golden.is_file():
         return None
     if target.suffix not in SUFFIXES or not target.is_file():
-        raise UsageError(f"compare: {golden} is a tensor file, and {target} is none; give two of {', '.join(SUFFIXES)}")
+        raise UsageError(
+            tr(
+                "compare: {golden} is a tensor file, and {target} is none; give two of {suffixes}",
+                golden=golden,
+                target=target,
+                suffixes=", ".join(SUFFIXES),
+            )
+        )
     return [TensorPair(golden, target)]
 
 
 def _read_metadata(file: Path) -> Iterator[TensorPair]:
     for data_id, tokens in read_object(file, _LARGEST_METADATA, _FORM).items():
         if not isinstance(tokens, dict):
-            raise UsageError(f"{file}: {show(data_id)}: {show(tokens)} is not accepted; {_FORM}")
+            raise UsageError(
+                tr(
+                    "{file}: {data_id}: {tokens} is not accepted; {form}",
+                    file=file,
+                    data_id=show(data_id),
+                    tokens=show(tokens),
+                    form=_FORM,
+                )
+            )
         for token_id, paths in tokens.items():
             if not isinstance(paths, list) or len(paths) < 2 or not all(isinstance(path, str) for path in paths[:2]):
-                raise UsageError(f"{file}: {show(data_id)}.{show(token_id)}: {show(paths)} is not accepted; {_FORM}")
+                raise UsageError(
+                    tr(
+                        "{file}: {data_id}.{token_id}: {paths} is not accepted; {form}",
+                        file=file,
+                        data_id=show(data_id),
+                        token_id=show(token_id),
+                        paths=show(paths),
+                        form=_FORM,
+                    )
+                )
             yield TensorPair(file.parent / paths[0], file.parent / paths[1], data_id, token_id)
 
 
@@ -174,12 +199,17 @@ def write_pairs(rows: Sequence[PairRow], folder: Path, *, csv: bool = True) -> P
 def pair_lines(rows: Sequence[PairRow]) -> Iterator[str]:
     """Say how many agree, and of those that do not the first ones."""
     wrong = [row for row in rows if row.differs]
-    yield f"{'DIVERGENT' if wrong else 'CONSISTENT'}: {len(rows) - len(wrong)} of {len(rows)} pairs of files agree"
+    yield tr(
+        "{which}: {count} of {other_count} pairs of files agree",
+        which="DIVERGENT" if wrong else "CONSISTENT",
+        count=len(rows) - len(wrong),
+        other_count=len(rows),
+    )
     for row in wrong[:_MOST_TOLD] if len(rows) > 1 else rows:
         called = ".".join(filter(None, (row.pair.data_id, row.pair.token_id))) or row.pair.target.name
         yield f"  {called}: {row.failure or ', '.join(_told(row))}"
     if len(wrong) > _MOST_TOLD:
-        yield f"  and {len(wrong) - _MOST_TOLD} more"
+        yield tr("  and {count} more", count=len(wrong) - _MOST_TOLD)
 
 
 _MOST_TOLD = 8

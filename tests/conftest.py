@@ -13,6 +13,8 @@ from typing import Any
 # Before any framework is imported, and for every process that a test starts: its nets are so small that threads of one
 # operation wait for each other longer than they compute, and files run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Messages are in English, whatever the locale of the machine; tests of other languages name theirs.
+os.environ["MSPROBE_LANG"] = "en"
 
 import hypothesis
 import numpy as np

@@ -12,6 +12,7 @@ from msprobe_ms.comparison.reporting.files import table, write_table
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 #: The report of each round, and its columns: those of the tool whose procedure this is.
 REPORT, _PROFILE = "accuracy_report.csv", "maca"
@@ -56,7 +57,13 @@ def decide(target: Path, golden: Path, report: Path | None = None) -> Finding:
     """
     pairs = plan(target, golden).pairs
     if len(pairs) != 1:
-        raise UsageError(f"bisect: {target}: {len(pairs)} ranks and steps are dumped; select one step, and one rank")
+        raise UsageError(
+            tr(
+                "bisect: {target}: {count} ranks and steps are dumped; select one step, and one rank",
+                target=target,
+                count=len(pairs),
+            )
+        )
     dumps = read_dump(pairs[0].target), read_dump(pairs[0].golden)
     options = Options(align=dumps[0].framework != dumps[1].framework, profile=_PROFILE)
     comparison = compare_dumps(*dumps, options, one_of_many=True)
@@ -129,40 +136,66 @@ def follow(asked: Round, finding: Finding, goods: Sequence[Ends], factor: int) -
     if bad is None:
         if finding.lone:
             return Decision(
-                None, f"every call that both sides have agrees; {finding.lone} is on one side alone", finding.lone
+                None,
+                tr("every call that both sides have agrees; {lone} is on one side alone", lone=finding.lone),
+                finding.lone,
             )
         whole = asked.after == asked.until == Ends()
-        said = f"nothing differs {'in the step' if whole else _range(asked)}"
+        said = tr("nothing differs {which}", which=tr("in the step") if whole else _range(asked))
         if asked.whole > 1:
-            return Decision(_closer(Round(asked.whole), factor), f"{said}: closer, from the beginning")
+            return Decision(_closer(Round(asked.whole), factor), tr("{said}: closer, from the beginning", said=said))
         if asked.skip <= 1:
             return Decision(None, said)
         if asked.until == Ends() and finding.good not in (Ends(), asked.after):
             behind = Round(1, finding.good, Ends(), asked.skip)
-            return Decision(behind, f"{said} in every {asked.skip}th call: what comes behind the last of them")
+            return Decision(
+                behind,
+                tr("{said} in every {skip}th call: what comes behind the last of them", said=said, skip=asked.skip),
+            )
         # What is wrong may fade before the next call that is recorded.
-        return Decision(_closer(asked, factor), f"{said} in every {asked.skip}th call: closer")
+        return Decision(_closer(asked, factor), tr("{said} in every {skip}th call: closer", said=said, skip=asked.skip))
     if finding.alone:
-        return Decision(None, f"{bad.target}: what goes in agrees, what comes out differs", bad.target)
+        return Decision(
+            None, tr("{target}: what goes in agrees, what comes out differs", target=bad.target), bad.target
+        )
     if finding.lone:
         return Decision(
-            None, f"the two sides' calls are not the same from {finding.lone} on, before {bad.target}", finding.lone
+            None,
+            tr(
+                "the two sides' calls are not the same from {lone} on, before {target}",
+                lone=finding.lone,
+                target=bad.target,
+            ),
+            finding.lone,
         )
     if finding.first and asked.after != Ends():
         before = next((each for each in reversed(goods[:-1]) if each != asked.after), Ends())
         return Decision(
-            Round(asked.skip, before, bad), f"{bad.target} is fed something else already: the range begins earlier"
+            Round(asked.skip, before, bad),
+            tr("{target} is fed something else already: the range begins earlier", target=bad.target),
         )
     after = finding.good if finding.good != Ends() else asked.after
     if asked.skip <= 1:
         if finding.fed and finding.good != Ends():
-            said = f"{bad.target}: its {finding.fed} differs, though every call recorded before it agrees"
+            said = tr(
+                "{target}: its {fed} differs, though every call recorded before it agrees",
+                target=bad.target,
+                fed=finding.fed,
+            )
             return Decision(None, said, bad.target)
         closest = _range(Round(1, after, bad))
         return Decision(
-            None, f"{bad.target} is the first that differs, {closest}; what feeds it was not recorded", bad.target
+            None,
+            tr(
+                "{target} is the first that differs, {closest}; what feeds it was not recorded",
+                target=bad.target,
+                closest=closest,
+            ),
+            bad.target,
         )
-    return Decision(Round(max(1, asked.skip // factor), after, bad), f"it begins {_range(Round(1, after, bad))}")
+    return Decision(
+        Round(max(1, asked.skip // factor), after, bad), tr("it begins {range}", range=_range(Round(1, after, bad)))
+    )
 
 
 def _closer(asked: Round, factor: int) -> Round:
@@ -171,4 +204,4 @@ def _closer(asked: Round, factor: int) -> Round:
 
 def _range(asked: Round) -> str:
     after, until = asked.after.target or "the beginning", asked.until.target or "the end"
-    return f"after {after}, at {until} at the latest"
+    return tr("after {after}, at {until} at the latest", after=after, until=until)

@@ -15,6 +15,7 @@ from msprobe_ms.bisect.decide import REPORT, Decision, Ends, Round, decide, foll
 from msprobe_ms.config.load import load_config, read_object
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.files import replacing
+from msprobe_ms.support.translation import tr
 
 STATE = "bisect.json"
 #: Rounds after which something goes in circles.
@@ -54,7 +55,10 @@ def bisect(
     state = _read_state(folder) if resume else {}
     if not resume and (folder / STATE).exists():
         raise UsageError(
-            f"bisect: {folder / STATE} holds another bisection; go on with it by --resume, or give another -o"
+            tr(
+                "bisect: {folder} holds another bisection; go on with it by --resume, or give another -o",
+                folder=folder / STATE,
+            )
         )
     asked = _round(state["next"]) if state.get("next") else Round(skip)
     goods = [Ends(*each) for each in state.get("goods", [])]
@@ -75,12 +79,26 @@ def bisect(
                 )
             )  # fmt: skip
             _write_state(folder, decision, goods, told)
-            what = f"every {asked.skip}th call" if asked.skip > 1 else "every call"
-            tell(f"round {number}: {what}, {finding.calls} compared: {decision.said}")
+            what = tr("every {skip}th call", skip=asked.skip) if asked.skip > 1 else "every call"
+            tell(
+                tr(
+                    "round {number}: {what}, {calls} compared: {said}",
+                    number=number,
+                    what=what,
+                    calls=finding.calls,
+                    said=decision.said,
+                )
+            )
             if decision.next is None:
                 return decision, told
             asked = decision.next
-    raise UsageError(f"bisect: no end after {_MOST_ROUNDS} rounds; look at {folder / STATE}")
+    raise UsageError(
+        tr(
+            "bisect: no end after {most_rounds} rounds; look at {folder}",
+            most_rounds=_MOST_ROUNDS,
+            folder=folder / STATE,
+        )
+    )
 
 
 def _record(side: Side, dump: Path, asked: Round) -> Path:
@@ -93,8 +111,14 @@ def _record(side: Side, dump: Path, asked: Round) -> Path:
     status = _run(side)
     if not any(dump.rglob("dump.json")):
         raise UsageError(
-            f"bisect: {' '.join(side.command)} ended with {status} and recorded nothing in {dump}; it has to read "
-            f"{side.config} and record one step"
+            tr(
+                "bisect: {command} ended with {status} and recorded nothing in {dump}; it has to read "
+                "{config} and record one step",
+                command=" ".join(side.command),
+                status=status,
+                dump=dump,
+                config=side.config,
+            )
         )
     return dump
 
@@ -103,7 +127,13 @@ def _run(side: Side) -> int:
     try:
         return subprocess.run(list(side.command), check=False).returncode
     except OSError as error:
-        raise UsageError(f"bisect: {side.command[0]}: cannot be run: {error.strerror or error}") from None
+        raise UsageError(
+            tr(
+                "bisect: {command}: cannot be run: {strerror}",
+                command=side.command[0],
+                strerror=error.strerror or error,
+            )
+        ) from None
 
 
 @contextmanager
@@ -134,12 +164,20 @@ def _read_state(folder: Path) -> dict[str, Any]:
     try:
         state = json.loads((folder / STATE).read_bytes())
         if not isinstance(state, dict) or (state["rounds"] and not state["next"]):
-            raise UsageError(f"bisect: {folder / STATE}: this bisection is over: {state['rounds'][-1]['said']}")
+            raise UsageError(
+                tr(
+                    "bisect: {folder}: this bisection is over: {state}",
+                    folder=folder / STATE,
+                    state=state["rounds"][-1]["said"],
+                )
+            )
         return state
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UsageError(f"bisect: {folder / STATE}: cannot be gone on with: {error}") from None
+        raise UsageError(
+            tr("bisect: {folder}: cannot be gone on with: {error}", folder=folder / STATE, error=error)
+        ) from None
 
 
 def _round(written: dict[str, Any]) -> Round:

@@ -8,44 +8,46 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.cli.common import DONE, add_command, print_lines, print_verdict
+from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
-_EPILOG = """\
+_EPILOG = tr("""\
 examples:
   msprobe bisect --config a.json --golden-config b.json -o out -- python train.py --- python golden.py
   msprobe bisect --next dump/step0 golden/step0 --skip 64
 
 Both commands record one step as their configuration says, at any level; bisect changes its scope, skip and dump_path
 for each round and puts it back. --next decides on two dumps that are there: exit status 0 when the call is found, or
-nothing differs, 3 when there is more to record, which it prints as JSON."""
+nothing differs, 3 when there is more to record, which it prints as JSON.""")
 
 #: There is another round to record.
 AGAIN = 3
 
 
 def add_bisect(commands: Any) -> None:
-    parser = add_command(commands, "bisect", _run, "narrow a step down to the first call that goes wrong", _EPILOG)
+    parser = add_command(commands, "bisect", _run, tr("narrow a step down to the first call that goes wrong"), _EPILOG)
     parser.add_argument("--config", type=Path, metavar="FILE", help="the configuration that the first command reads")
     parser.add_argument("--golden-config", type=Path, metavar="FILE", help="the one that the second command reads")
     parser.add_argument("--skip", type=_count, default=64, metavar="N", help="record every Nth call first (default 64)")
-    parser.add_argument("--factor", type=_factor, default=8, metavar="N", help="divide skip by it a round (default 8)")
+    parser.add_argument(
+        "--factor", type=_factor, default=8, metavar="N", help="divisor of skip in each round (default 8)"
+    )
     parser.add_argument("--next", nargs=2, type=Path, metavar=("DUMP", "GOLDEN"), help="decide on two dumps alone")
     parser.add_argument("--resume", action="store_true", help="go on with the bisection in -o")
-    parser.add_argument(
-        "-o", "--output_path", type=Path, metavar="DIR", help="where rounds and reports go (default ./bisect)"
-    )
+    parser.add_argument("-o", "--output_path", type=Path, metavar="DIR", help="where the rounds go (default ./bisect)")
     parser.add_argument("commands", nargs=argparse.REMAINDER, help="-- COMMAND --- GOLDEN COMMAND")
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text[:9]) <= 10**6:
-        raise argparse.ArgumentTypeError(f"{text!r} is not accepted; accepted are 1 to 1000000")
+        raise mistaken(tr("{text} is not accepted; accepted are 1 to 1000000", text=repr(text)))
     return int(text)
 
 
 def _factor(text: str) -> int:
     if not text.isdecimal() or not 2 <= int(text[:9]) <= 1000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not accepted; accepted are 2 to 1000")
+        raise mistaken(tr("{text} is not accepted; accepted are 2 to 1000", text=repr(text)))
     return int(text)
 
 
@@ -57,12 +59,15 @@ def _run(options: argparse.Namespace) -> int:
     words = options.commands[1:] if options.commands[:1] == ["--"] else options.commands
     if options.config is None or options.golden_config is None or "---" not in words[1:-1]:
         raise UsageError(
-            "bisect: two configurations and two commands are needed: msprobe bisect --config A.json --golden-config "
-            "B.json -- COMMAND --- GOLDEN COMMAND; or two dumps: msprobe bisect --next DUMP GOLDEN"
+            tr(
+                "bisect: two configurations and two commands are needed: msprobe bisect --config A.json "
+                "--golden-config B.json -- COMMAND --- GOLDEN COMMAND; or two dumps: msprobe bisect --next "
+                "DUMP GOLDEN"
+            )
         )
     if options.config.absolute() == options.golden_config.absolute():
         raise UsageError(
-            "bisect: each command needs a configuration of its own, as each records into a folder of its own"
+            tr("bisect: each command needs a configuration of its own, as each records into a folder of its own")
         )
     place = words.index("---")
     sides = (
@@ -79,8 +84,18 @@ def _run(options: argparse.Namespace) -> int:
         tell=lambda line: print_lines([line]),
     )
     size, seconds = sum(each.bytes for each in told), sum(each.seconds for each in told)
-    print_verdict([f"{'FOUND' if decision.found else 'NOT FOUND'}: {decision.said}"])
-    print_lines([f"{len(told)} rounds, {seconds:.1f} s, {size / 1e6:.2f} MB; {folder / 'bisect.json'}"])
+    print_verdict([tr("{which}: {said}", which=tr("FOUND") if decision.found else tr("NOT FOUND"), said=decision.said)])
+    print_lines(
+        [
+            tr(
+                "{count} rounds, {seconds:.1f} s, {size:.2f} MB; {folder}",
+                count=len(told),
+                seconds=seconds,
+                size=size / 1000000.0,
+                folder=folder / "bisect.json",
+            )
+        ]
+    )
     return DONE
 
 
@@ -91,7 +106,9 @@ def _decide(options: argparse.Namespace) -> int:
     target, golden = options.next
     decision = follow(Round(options.skip), decide(target, golden, report), [], options.factor)
     if decision.next is None:
-        print_verdict([f"{'FOUND' if decision.found else 'NOT FOUND'}: {decision.said}"])
+        print_verdict(
+            [tr("{which}: {said}", which=tr("FOUND") if decision.found else tr("NOT FOUND"), said=decision.said)]
+        )
         return DONE
     sections = {side: decision.next.section(side) for side in ("target", "golden")}
     print_lines([json.dumps({"said": decision.said, **sections})])

@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
+from msprobe_ms.cli.language import add_language
+from msprobe_ms.cli.parser import HelpFormatter, mistaken
 from msprobe_ms.comparison.reporting.colours import paint_verdicts
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import one_a_line, show_path
+from msprobe_ms.support.translation import tr, tr_join
 
 #: Exit statuses: done; a divergence was found, and ``--exit-code`` asked to tell; it could not be done.
 DONE, DIVERGENT, FAILED = 0, 1, 2
@@ -37,15 +40,21 @@ def add_command(
     ``epilog`` stands below its help as it is written.
     """
     parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=summary, epilog=epilog, formatter_class=argparse.RawDescriptionHelpFormatter
+        name, help=summary, epilog=epilog, formatter_class=HelpFormatter
     )
     parser.set_defaults(run=run)
+    add_language(parser)
     return parser
 
 
 def print_lines(lines: Iterable[str], file: Any = None) -> None:
     """Print lines, in which names from files may stand; to standard output where no ``file`` is given."""
     print(one_a_line(lines), file=file, flush=True)
+
+
+def print_report(path: Path) -> None:
+    """Print where a report is."""
+    print_lines([tr("report: {path}", path=path)])
 
 
 def print_verdict(lines: Iterable[str]) -> None:
@@ -76,9 +85,11 @@ def _writable(text: str) -> Path:
     try:
         writable_folder(Path(text))
     except Rejected as rejected:
-        raise argparse.ArgumentTypeError("; ".join(reason for _, reason in rejected.mistakes)) from None
+        raise mistaken(tr_join("; ", (reason for _, reason in rejected.mistakes))) from None
     except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"{show_path(text)}: {getattr(error, 'strerror', None) or error}") from None
+        raise mistaken(
+            tr("{text}: {getattr}", text=show_path(text), getattr=getattr(error, "strerror", None) or error)
+        ) from None
     return Path(text)
 
 
@@ -107,7 +118,7 @@ def numbers(text: str) -> list[int]:
     for part in filter(None, text.split(",")):
         first, dash, last = part.partition("-")
         if not (first.isdecimal() and (last.isdecimal() or not dash)) or len(first) + len(last) > 12:
-            raise argparse.ArgumentTypeError(f"{part!r} is no number; accepted are 0,3 or 0-3")
+            raise mistaken(tr("{part} is no number; accepted are 0,3 or 0-3", part=repr(part)))
         found += range(int(first), int(last or first) + 1)
     return found
 
@@ -119,5 +130,5 @@ def seconds(text: str) -> float:
     except ValueError:
         found = 0.0
     if not 0 < found < 1e6:
-        raise argparse.ArgumentTypeError(f"{text!r}; accepted is a number of seconds")
+        raise mistaken(tr("{text}; accepted is a number of seconds", text=repr(text)))
     return found

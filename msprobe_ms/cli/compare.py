@@ -18,6 +18,7 @@ from msprobe_ms.cli.common import (
     numbers,
     output_folder,
     print_lines,
+    print_report,
     print_verdict,
     set_log_level,
     verdict_text,
@@ -26,6 +27,7 @@ from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.errors import DumpFormatError, UsageError
 from msprobe_ms.support.json_files import read_object
 from msprobe_ms.support.text import show
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.many.plan import Plan
@@ -41,7 +43,7 @@ _LARGEST_FORM = 1 << 20
 #: Up to so many pairs of dumps the verdict over all comes first; of more, so many that differ have a line.
 _FEW, _MOST_TOLD = 8, 40
 
-_COMPARE_EPILOG = """\
+_COMPARE_EPILOG = tr("""\
 examples:
   msprobe compare -tp ms_dump/step0/proc123 -gp pt_dump/step0/proc456 -o out -lm layer_mapping.yaml
   msprobe compare -tp ms_dump -gp pt_dump --rank 0-7 --step 0   (every rank and step without these)
@@ -51,27 +53,27 @@ examples:
 
 compare.json holds {"npu_path": …, "bench_path": …}: the dump under suspicion and the one to trust; of raw kernel files
 {"npu_path": …, "bench_path": …, "rank_id": [0], "step_id": [0, 1]}, where [] is all.
--f before the subcommand names the framework, after it it asks for a fuzzy match, as in msprobe 1.1.0."""
+-f before the subcommand names the framework, after it it asks for a fuzzy match, as in msprobe 1.1.0.""")
 
-_NODE_HELP = (
-    "tell of one node alone, in detail: the name of an entry, a value, a module or a function, of either dump; a text "
-    "is written with -o, and --exit-code tells whether this node differs"
+_NODE_HELP = tr(
+    "explain one node in detail: the name of an entry, a value, a module or a function, "
+    "of either dump; a text is written with -o, and --exit-code tells whether this node differs"
 )
 
-_MERGE_EPILOG = """\
+_MERGE_EPILOG = tr("""\
 The yaml file:
   api:                       names, or beginnings of names, of rows; without it every row
     - Functional.layer_norm
   compare_index:             columns of the tables, a sheet each
     - Max diff
     - NormRelativeErr
-It writes multi_ranks_compare_merge_<time>.xlsx: rows are NPU Name, columns ranks."""
+It writes multi_ranks_compare_merge_<time>.xlsx: rows are NPU Name, columns ranks.""")
 
 
 def add_compare(commands: Any, *, csv: bool = False) -> None:
     """Add the command; ``csv``: its tables are csv unless xlsx is asked for."""
     parser = add_command(
-        commands, "compare", _compare, "compare two dumps and say where the error begins", _COMPARE_EPILOG
+        commands, "compare", _compare, tr("compare two dumps and say where the error begins"), _COMPARE_EPILOG
     )
     parser.set_defaults(csv_by_default=csv)
     _add_sides(parser.add_argument_group("dumps: either -i, or -tp and -gp"))
@@ -80,24 +82,33 @@ def add_compare(commands: Any, *, csv: bool = False) -> None:
 
 
 def _add_sides(sides: Any) -> None:
-    dump = "a dump.json, a rank or step folder, a dump root"
+    dump = tr("a dump.json, a rank or step folder, a dump root")
     sides.add_argument("-i", "--input_path", type=Path, metavar="FILE", help="compare.json naming both dumps")
     sides.add_argument(
         "-tp", "--target_path", "-mp", "--my-path", type=Path, metavar="PATH",
-        help=f"the dump under suspicion: {dump}; with -gp a tensor file, a tensor file",
+        help=tr("the dump under suspicion: {dump}; with -gp a tensor file, a tensor file", dump=dump),
     )  # fmt: skip
     sides.add_argument(
         "-gp", "--golden_path", "--golden-path", type=Path, metavar="PATH",
-        help=f"the dump to trust: {dump}; or a tensor file, or the metadata.json of hand-made pairs",
+        help=tr("the dump to trust: {dump}; or a tensor file, or the metadata.json of hand-made pairs", dump=dump),
     )  # fmt: skip
-    chosen = "to compare: 0,1 or 0-3 (default all)"
-    sides.add_argument("--rank", type=numbers, metavar="N,N,…", help=f"the ranks {chosen}")
-    sides.add_argument("--step", type=numbers, metavar="N,N,…", help=f"the steps {chosen}")
+    chosen = tr("to compare: 0,1 or 0-3 (default all)")
+    sides.add_argument("--rank", type=numbers, metavar="N,N,…", help=tr("the ranks {chosen}", chosen=chosen))
+    sides.add_argument("--step", type=numbers, metavar="N,N,…", help=tr("the steps {chosen}", chosen=chosen))
+    sides.add_argument("-m", "--mode", type=_mode, default="auto", help=tr("auto alone: what is compared is found out"))
     sides.add_argument("--scheduler", metavar="ADDRESS", help="compare ranks and steps on the Dask cluster there")
 
 
+def _mode(text: str) -> str:
+    if text != "auto":
+        raise argparse.ArgumentTypeError(
+            tr("{text} is not supported: dumps of graphs and models offline are not read", text=repr(text))
+        )
+    return text
+
+
 def _add_report(report: Any) -> None:
-    add_output(report, "where reports go (default ./output)")
+    add_output(report, tr("where reports go (default ./output)"))
     report.add_argument("-s", "--stack_mode", action="store_true", help="add the column of call sites")
     report.add_argument("-c", "--compare_only", action="store_true", help="no advisor file")
     report.add_argument(
@@ -117,7 +128,7 @@ def _add_report(report: Any) -> None:
         help="columns and rules of msprobe 1.1.0 (default with -i), of 26.x, of MetaX, or our own (default with -tp)",
     )
     report.add_argument(
-        "--thresholds", type=Path, metavar="YAML", help="tolerances and thresholds to judge by, where not the usual"
+        "--thresholds", type=Path, metavar="YAML", help="yaml file that changes tolerances and thresholds"
     )
     report.add_argument(
         "-alg", "--custom-algorithms", nargs="+", action="extend", default=[], metavar="FILE.py:FUNCTION",
@@ -125,17 +136,24 @@ def _add_report(report: Any) -> None:
     )  # fmt: skip
     report.add_argument(
         "-da", "--diff_analyze", action="store_true",
-        help="no tables, but in which ranks and calls error begins first (diff_analyze_….json)",
+        help="write no tables, only the ranks and calls where the error begins (diff_analyze_….json)",
     )  # fmt: skip
     report.add_argument(
-        "-tensor_log", "--is_print_compare_log", action="store_true", help="changes nothing, as in msprobe 26.x"
+        "-tensor_log", "--is_print_compare_log", action="store_true", help="log what is found of each value"
+    )
+    report.add_argument(
+        "--consistent_check", action="store_true",
+        help="one side is an inference: no gradients, and modules are paired as with -lm",
+    )  # fmt: skip
+    report.add_argument(
+        "--backend", choices=("fsdp", "megatron"), help="changes nothing: with --consistent_check names are found"
     )
     report.add_argument("--exit-code", action="store_true", help="exit with 1 when the dumps diverge")
     report.add_argument("--node", metavar="NAME", help=_NODE_HELP)
     report.add_argument(
         "-cl", "--compare_level", "-cmp-level", "--cmp-level", choices=("token", "logits", *_LEVELS),
         help="token, logits, of two inferences: which generated token differs first, and whether that was a tie or an "
-        "error; layer, module, api: what both dumps hold, as without",
+        "error; layer, module, api: everything both dumps hold (the default)",
     )  # fmt: skip
     report.add_argument("-w", "--weight", action="store_true", help="both are checkpoints: compare parameters")
     report.add_argument("-l", "--log-level", choices=LOG_LEVELS, default="info", help="what is logged (default info)")
@@ -167,7 +185,7 @@ def add_pairing(pairing: Any) -> None:
 
 
 def add_merge_result(commands: Any) -> None:
-    told = "lay single columns of the tables of many ranks side by side"
+    told = tr("put chosen columns of all ranks into one table")
     parser = add_command(commands, "merge_result", _merge_result, told, _MERGE_EPILOG)
     parser.add_argument(
         "-i", "--input_dir", type=Path, required=True, metavar="DIR", help="the folder with compare_result_rank*_*"
@@ -184,7 +202,7 @@ def _merge_result(options: argparse.Namespace) -> int:
 
     output = options.output_dir or Path("output")
     with claimed_timestamp(output, "multi_ranks_compare_merge_") as timestamp:
-        print_lines([f"report: {merge(options.input_dir, output, read_choice(options.config), timestamp)}"])
+        print_report(merge(options.input_dir, output, read_choice(options.config), timestamp))
     return DONE
 
 
@@ -212,7 +230,9 @@ def _compare(options: argparse.Namespace) -> int:
         return status
     if _means_kernels(sides):
         if options.thresholds or options.custom_algorithms:
-            raise UsageError("compare: --thresholds and -alg are for dumps with a dump.json, not for raw kernel files")
+            raise UsageError(
+                tr("compare: --thresholds and -alg are for dumps with a dump.json, not for raw kernel files")
+            )
         divergent = compare_kernels.compare(sides.target, sides.golden, sides.ranks or [], sides.steps or [], options)
         return exit_status(options, divergent=divergent)
     old_form = options.input_path is not None
@@ -223,6 +243,7 @@ def _compare(options: argparse.Namespace) -> int:
         api_mapping=options.api_mapping,
         data_mapping=options.data_mapping,
         operation_mapping=options.op_mapping_file,
+        inference=options.consistent_check,
         fuzzy=options.fuzzy_match,
         profile=profile,
         thresholds=options.thresholds,
@@ -234,6 +255,7 @@ def _compare(options: argparse.Namespace) -> int:
         html=not options.no_html,
         html_rows=options.html_rows,
         html_stacks=not options.html_no_stacks,
+        log_values=options.is_print_compare_log,
     ).options()
     if options.node is not None and sides.ranks is None and sides.steps is None:
         return _print_node(sides, settings, options)
@@ -241,7 +263,9 @@ def _compare(options: argparse.Namespace) -> int:
     if options.node is not None and len(chosen.pairs) == 1:
         return _print_node(_Sides(chosen.pairs[0].target, chosen.pairs[0].golden), settings, options)
     if options.node is not None:
-        raise UsageError(f"compare: --node looks at one rank and step, here are {len(chosen.pairs)}; choose one")
+        raise UsageError(
+            tr("compare: --node looks at one rank and step, here are {count}; choose one", count=len(chosen.pairs))
+        )
     if options.diff_analyze:
         from msprobe_ms.comparison.many.first_divergence import first_divergence
 
@@ -262,7 +286,7 @@ def _compare_tokens(sides: _Sides, options: argparse.Namespace) -> int:
 
     comparison = compare_tokens(sides.target, sides.golden, options.logits)
     print_verdict(token_lines(comparison))
-    print_lines([f"report: {write_tokens(comparison, output_folder(options), csv=_as_csv(options))}"])
+    print_report(write_tokens(comparison, output_folder(options), csv=_as_csv(options)))
     return exit_status(options, divergent=comparison.first is not None)
 
 
@@ -306,7 +330,7 @@ def _compare_all(plan: Plan, output: Path, settings: Options, options: argparse.
         told_of_all = list(total_lines(total, plan))
         page = gathering.write_page(total, told_of_all)
     if not few and len(told) > _MOST_TOLD:
-        print(f"and {len(told) - _MOST_TOLD} more that are not consistent, see the summary")
+        print_lines([tr("and {count} more that are not consistent, see the summary", count=len(told) - _MOST_TOLD)])
     # The verdict stands first where all fits a screen, else below what has scrolled by.
     pairs = [line for said in told for line in said] if few else []
     print_verdict([*told_of_all, *pairs, *total_report_lines(total, page)])
@@ -321,7 +345,7 @@ def _print_node(sides: _Sides, settings: Any, options: argparse.Namespace) -> in
     report = node_report(sides.target, sides.golden, options.node, settings)
     print_lines(report.lines)
     if options.output_path is not None:
-        print_lines([f"report: {write_node(report, options.output_path)}"])
+        print_report(write_node(report, options.output_path))
     return exit_status(options, divergent=report.differs)
 
 
@@ -345,13 +369,13 @@ def _holds_dump(path: Path) -> bool:
 def _sides(options: argparse.Namespace) -> _Sides:
     if options.input_path is not None:
         if options.target_path or options.golden_path:
-            raise UsageError("compare: give either -i or -tp and -gp, not both")
+            raise UsageError(tr("compare: give either -i or -tp and -gp, not both"))
         if options.rank is not None or options.step is not None:
-            raise UsageError("compare: with -i ranks and steps stand in the file, as rank_id and step_id")
+            raise UsageError(tr("compare: with -i ranks and steps stand in the file, as rank_id and step_id"))
         return _read_compare_json(options.input_path)
     if options.target_path is None or options.golden_path is None:
-        missing = "-gp" if options.target_path else "-tp" if options.golden_path else "-i, or -tp and -gp"
-        raise UsageError(f"compare: {missing} is missing; see msprobe compare -h")
+        missing = "-gp" if options.target_path else "-tp" if options.golden_path else tr("-i, or -tp and -gp")
+        raise UsageError(tr("compare: {missing} is missing; see msprobe compare -h", missing=missing))
     return _Sides(_inside(options.target_path), _inside(options.golden_path), options.rank, options.step)
 
 
@@ -361,11 +385,19 @@ def _inside(path: Path) -> Path:
 
 
 def _read_compare_json(path: Path) -> _Sides:
-    form = 'expected {"npu_path": "…/dump.json", "bench_path": "…/dump.json"}'
+    form = tr('expected {"npu_path": "…/dump.json", "bench_path": "…/dump.json"}')
     content = read_object(path, _LARGEST_FORM, form)
     for key in ("npu_path", "bench_path"):
         if not isinstance(content.get(key), str) or not content[key]:
-            raise UsageError(f"{path}: {key}: {show(content.get(key))} is not accepted; {form}")
+            raise UsageError(
+                tr(
+                    "{path}: {key}: {given} is not accepted; {form}",
+                    path=path,
+                    key=key,
+                    given=show(content.get(key)),
+                    form=form,
+                )
+            )
     chosen = [_chosen(path, content, key) for key in ("rank_id", "step_id")]
     return _Sides(Path(content["npu_path"]), Path(content["bench_path"]), *chosen)
 
@@ -375,5 +407,12 @@ def _chosen(path: Path, content: dict[str, Any], key: str) -> list[int] | None:
         return None
     numbers = content[key]
     if not isinstance(numbers, list) or any(type(number) is not int or number < 0 for number in numbers):
-        raise UsageError(f"{path}: {key}: {show(numbers)} is not accepted; expected a list of numbers, [] for all")
+        raise UsageError(
+            tr(
+                "{path}: {key}: {numbers} is not accepted; expected a list of numbers, [] for all",
+                path=path,
+                key=key,
+                numbers=show(numbers),
+            )
+        )
     return numbers

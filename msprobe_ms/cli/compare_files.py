@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from msprobe_ms.cli.common import FAILED, exit_status, output_folder, print_lines, print_verdict
+from msprobe_ms.cli.common import FAILED, exit_status, output_folder, print_report, print_verdict
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 
 def compare_pairs(target: Path, golden: Path, options: argparse.Namespace) -> int | None:
@@ -17,10 +18,10 @@ def compare_pairs(target: Path, golden: Path, options: argparse.Namespace) -> in
     if pairs is None:
         return None
     if options.thresholds or options.custom_algorithms or options.op_mapping_file:
-        raise UsageError("compare: --thresholds, -alg and -mf are for dumps with a dump.json, not for single files")
+        raise UsageError(tr("compare: --thresholds, -alg and -mf are for dumps with a dump.json, not for single files"))
     rows = list(compare_pairs(pairs))
     print_verdict(pair_lines(rows))
-    print_lines([f"report: {write_pairs(rows, output_folder(options), csv=not options.xlsx)}"])
+    print_report(write_pairs(rows, output_folder(options), csv=not options.xlsx))
     return exit_status(options, divergent=any(row.differs for row in rows))
 
 
@@ -32,12 +33,12 @@ def compare_checkpoints(target: Path, golden: Path, options: argparse.Namespace)
     from msprobe_ms.weights.report import weight_lines, write_weights
 
     if options.layer_mapping is True or options.cell_mapping is True:
-        raise UsageError("compare: with -w -lm and -cm need a file: checkpoints do not tell which layer is which")
+        raise UsageError(tr("compare: with -w -lm and -cm need a file: checkpoints do not tell which layer is which"))
     mappings = load_mappings(options.cell_mapping, options.layer_mapping, options.data_mapping)
     with open_weights(target) as ours, open_weights(golden) as theirs:
         comparison = compare_weights(ours, theirs, mappings)
     print_verdict(weight_lines(comparison))
-    print_lines([f"report: {write_weights(comparison, output_folder(options), csv=not options.xlsx)}"])
+    print_report(write_weights(comparison, output_folder(options), csv=not options.xlsx))
     if comparison.problems:
         return FAILED
     return exit_status(options, divergent=comparison.divergent)

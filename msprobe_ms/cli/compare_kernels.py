@@ -6,37 +6,47 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import DONE, add_command, add_output, exit_status, output_folder, print_lines, print_verdict
+from msprobe_ms.cli.common import (
+    DONE,
+    add_command,
+    add_output,
+    exit_status,
+    output_folder,
+    print_lines,
+    print_report,
+    print_verdict,
+)
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
-_OVERFLOW_EPILOG = """\
+_OVERFLOW_EPILOG = tr("""\
 examples:
   msprobe overflow_check -i dump/step3                 (an index, or any dump with statistics)
-  msprobe overflow_check -i dump/rank_0/Net/0/3 -o out (raw files of compiled graphs)"""
+  msprobe overflow_check -i dump/rank_0/Net/0/3 -o out (raw files of compiled graphs)""")
 
-_NAN_EPILOG = """\
+_NAN_EPILOG = tr("""\
 examples:
   msprobe nan_analyze -i dump/step3
   msprobe nan_analyze -i dump -o out --exit-code
 
-Ranks are put in order by the collectives that they took part in, which levels L1 and mix record."""
+Ranks are put in order by the collectives that they took part in, which levels L1 and mix record.""")
 
 
 def add_overflow_check(commands: Any) -> None:
-    told = "find the first call or kernel that makes NaN or infinity of finite inputs"
+    told = tr("find the first call or kernel that returns NaN or infinity for finite inputs")
     parser = add_command(commands, "overflow_check", _overflow_check, told, _OVERFLOW_EPILOG)
-    dump = "a dump.json, a rank or step folder, or raw kernel files"
+    dump = tr("a dump.json, a rank or step folder, or raw kernel files")
     parser.add_argument("-i", "--input_path", type=Path, metavar="PATH", required=True, help=dump)
-    add_output(parser, "where the answer goes (default ./output)")
+    add_output(parser, tr("where the answer goes (default ./output)"))
 
 
 def add_nan_analyze(commands: Any) -> None:
-    told = "find the rank and the call that brought the first NaN of a step, and how it reached the others"
+    told = tr("find the rank and the call that produced the first NaN of a step, and how it spread")
     parser = add_command(commands, "nan_analyze", _nan_analyze, told, _NAN_EPILOG)
-    dump = "the dump of a training, or one of its steps, with the folders of its ranks"
+    dump = tr("the dump of a training, or one of its steps, with the folders of its ranks")
     parser.add_argument("-i", "--input_path", type=Path, metavar="PATH", required=True, help=dump)
-    add_output(parser, "where the answer goes (default ./output)")
+    add_output(parser, tr("where the answer goes (default ./output)"))
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when something is not finite")
 
 
@@ -56,8 +66,11 @@ def compare(target: Path, golden: Path, ranks: list[int], steps: list[int], opti
     ]  # fmt: skip
     if given:
         raise UsageError(
-            f"compare: {', '.join(given)}: does not apply to raw kernel files, which pair by their names in the graph; "
-            "compare their indices instead (msprobe index), or leave it out"
+            tr(
+                "compare: {given}: does not apply to raw kernel files, which pair by their names in the "
+                "graph; compare their indices instead (msprobe index), or leave it out",
+                given=", ".join(given),
+            )
         )
     profile = options.profile or ("v110" if options.input_path is not None else "latest")
     output, divergent = output_folder(options), False
@@ -98,7 +111,7 @@ def _nan_analyze(options: argparse.Namespace) -> int:
     steps = analyze(options.input_path)
     for step in steps:
         print_lines(analysis_lines(step))
-    print_lines([f"report: {write_analysis(steps, output_folder(options))}"])
+    print_report(write_analysis(steps, output_folder(options)))
     return exit_status(options, divergent=any(step.found for step in steps))
 
 
@@ -108,5 +121,5 @@ def _overflow_check(options: argparse.Namespace) -> int:
     answers = first_bad(options.input_path)
     for answer in answers:
         print_lines(answer_lines(answer))
-    print_lines([f"report: {write_answer(answers, output_folder(options))}"])
+    print_report(write_answer(answers, output_folder(options)))
     return DONE

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, print_lines
+from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.convert import Converted
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 #: Kinds of files that the tool whose command this is writes, and txt.
 _TYPES = ("npy", "msnpy", "bin", "txt", "pt")
 
-_CONVERT_EPILOG = """\
+_CONVERT_EPILOG = tr("""\
 examples:
   msprobe convert dump/step0/rank0/dump_tensor_data/Cell.fc.Dense.forward.0.output.0.npy --to txt
   msprobe convert dump/step0/rank0/dump_tensor_data --to csv -o tables
@@ -31,21 +33,21 @@ bfloat16 and float8 become float32. Links inside a folder that lead out of it ar
 
   msprobe convert -d Conv2D.conv1.3.2.1700000000000000 -out npy -f NCHW
 
-Dump files of Ascend's devices (-d) hold several tensors, each becomes a file; -o then is the index of an output."""
+Dump files of Ascend's devices (-d) hold several tensors, each becomes a file; -o then is the index of an output.""")
 
-_INDEX_EPILOG = """\
+_INDEX_EPILOG = tr("""\
 A step is an iteration as the framework counts it: of a script with one compiled graph, one step of training each.
 examples:
   msprobe index ./dump              (writes ./dump/step0/rank0/dump.json …)
-  msprobe index ./ge_dump -o ./index"""
+  msprobe index ./ge_dump -o ./index""")
 
 
 def add_convert(commands: Any) -> None:
-    told = "write tensor files of a dump as npy, txt or csv"
+    told = tr("write tensor files of a dump as npy, txt or csv")
     parser = add_command(commands, "convert", _convert, told, _CONVERT_EPILOG)
     parser.add_argument("files", type=Path, nargs="*", metavar="FILE", help=".npy, .bin or .pt, or a folder of them")
     parser.add_argument("--to", choices=("npy", "txt", "csv"), help="what they become")
-    add_output(parser, "where to (default: beside each file); with -d the index of the output to convert")
+    add_output(parser, tr("where to (default: beside each file); with -d the index of the output to convert"))
     parser.add_argument("--dtype", metavar="NAME", help="what .bin files hold: float32, bfloat16, int64, …")
     parser.add_argument("-s", "--shape", type=_shape, metavar="N,N,…", help="their shape; () for a single number")
     parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
@@ -72,7 +74,7 @@ def _add_device_dump(parser: argparse.ArgumentParser) -> None:
 def _shape(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.strip("()[] ").split(",") if part.strip()]
     if not all(part.isdecimal() and len(part) < 19 for part in parts):
-        raise argparse.ArgumentTypeError(f"{text!r} is no shape; accepted are 2,3,4 or () for a single number")
+        raise mistaken(tr("{text} is no shape; accepted are 2,3,4 or () for a single number", text=repr(text)))
     return tuple(map(int, parts))
 
 
@@ -84,11 +86,11 @@ def _convert(options: argparse.Namespace) -> int:
         return _convert_device_dumps(options)
     missing = [name for name, given in (("FILE", options.files), ("--to", options.to)) if not given]
     if missing:
-        options.usage_error(f"the following arguments are required: {', '.join(missing)}")
+        options.usage_error(tr("the following arguments are required: {missing}", missing=", ".join(missing)))
     source = Source(options.dtype, options.shape)
     folder = options.output_path or options.output
     results = convert(options.files, options.to, folder, source, overwrite=options.overwrite)
-    return _print_converted(results, "no .npy, .bin or .pt in it")
+    return _print_converted(results, tr("no .npy, .bin or .pt in it"))
 
 
 def _convert_device_dumps(options: argparse.Namespace) -> int:
@@ -96,27 +98,35 @@ def _convert_device_dumps(options: argparse.Namespace) -> int:
 
     output, given = options.output_path, options.input_tensor
     if options.files or options.to or options.dtype:
-        raise UsageError("convert: -d stands alone, without FILE, --to and --dtype; -t and -f say what is written")
+        raise UsageError(tr("convert: -d stands alone, without FILE, --to and --dtype; -t and -f say what is written"))
     if output is not None and given is not None:
-        raise UsageError("convert: -o and -i exclude each other")
+        raise UsageError(tr("convert: -o and -i exclude each other"))
     if options.type == "pt":
-        raise UsageError("convert: -t pt is not written; torch.from_numpy(numpy.load(file)) reads what -t npy writes")
+        raise UsageError(
+            tr("convert: -t pt is not written; torch.from_numpy(numpy.load(file)) reads what -t npy writes")
+        )
     if options.custom_script_path:
-        raise UsageError("convert: -c runs code from a folder, which is refused; convert what -t npy writes")
+        raise UsageError(tr("convert: -c runs code from a folder, which is refused; convert what -t npy writes"))
     if options.shape is not None and not options.format:
-        logger.warning("-s is the shape of what -f writes; without -f it says nothing")
+        logger.warning(tr("-s is the shape of what -f writes; without -f it says nothing"))
     if options.version == "1":
-        logger.warning("-v 1 is read as 2")
+        logger.warning(tr("-v 1 is read as 2"))
     layout = options.format and options.format.upper()
     chosen = _index_of("-o", output), _index_of("-i", given)
     wanted = Wanted(layout, options.shape, *chosen, options.type, options.overwrite)
     paths = [Path(name) for name in options.dump_file.split(",") if name]
-    return _print_converted(convert_device_dumps(paths, options.output or Path(), wanted), "no dump file in it")
+    return _print_converted(convert_device_dumps(paths, options.output or Path(), wanted), tr("no dump file in it"))
 
 
 def _index_of(flag: str, text: object) -> int | None:
     if text is not None and not (str(text).isdecimal() and len(str(text)) < 10):
-        raise UsageError(f"convert: {flag} {text} is no index; with -d, -out is the folder and {flag} a number from 0")
+        raise UsageError(
+            tr(
+                "convert: {flag} {text} is no index; with -d, -out is the folder and {flag} a number from 0",
+                flag=flag,
+                text=text,
+            )
+        )
     return None if text is None else int(str(text))
 
 
@@ -125,17 +135,18 @@ def _print_converted(results: Iterable[Converted], none: str) -> int:
     for result in results:
         if result.problem:
             failed += 1
-            print_lines([f"msprobe: {result.problem}"], sys.stderr)
+            print_lines([tr("msprobe: {problem}", problem=result.problem)], sys.stderr)
         else:
             done += 1
-            print_lines([f"{result.written}: {result.told}"])
+            print_lines([tr("{written}: {told}", written=result.written, told=result.told)])
     if failed or not done:
-        print(f"msprobe: {done} converted, {failed} not" if failed else f"msprobe: {none}", file=sys.stderr)
+        told = tr("{done} converted, {failed} not", done=done, failed=failed) if failed else none
+        print_lines(["msprobe: " + told], sys.stderr)
     return FAILED if failed or not done else DONE
 
 
 def add_recover(commands: Any) -> None:
-    parser = add_command(commands, "recover", _recover, "rebuild the JSON files of a dump whose process was killed")
+    parser = add_command(commands, "recover", _recover, tr("rebuild the JSON files of a dump whose process was killed"))
     parser.add_argument("folder", type=Path, metavar="DIR", help="a dump folder, one of its steps, or a rank of a step")
 
 
@@ -150,18 +161,26 @@ def _recover(options: argparse.Namespace) -> int:
     has_journals = options.folder.is_dir() and any(options.folder.rglob(JOURNAL_NAME))
     for result in (*indexed, *(recover(options.folder) if has_journals or not indexed else ())):
         failed = failed or bool(result.problem)
-        print_lines([f"{result.folder}: {result.problem or f'{counted_entries(result.entries)} recovered'}"])
+        print_lines(
+            [
+                tr(
+                    "{folder}: {problem}",
+                    folder=result.folder,
+                    problem=result.problem or tr("{entries} recovered", entries=counted_entries(result.entries)),
+                )
+            ]
+        )
     return FAILED if failed else DONE
 
 
 def add_index(commands: Any) -> None:
     parser = add_command(
-        commands, "index", _index, "write dump.json for the raw kernel files of compiled graphs", _INDEX_EPILOG
+        commands, "index", _index, tr("write dump.json for the raw kernel files of compiled graphs"), _INDEX_EPILOG
     )
     parser.add_argument(
         "root", type=Path, metavar="DIR", help="a folder with kernel files: a dump, a rank, an iteration"
     )
-    add_output(parser, "where the index goes (default: the dump)")
+    add_output(parser, tr("where the index goes (default: the dump)"))
 
 
 def _index(options: argparse.Namespace) -> int:
@@ -171,5 +190,7 @@ def _index(options: argparse.Namespace) -> int:
     failed = False
     for result in index_root(options.root, options.output_path):
         failed = failed or bool(result.problem)
-        print_lines([f"{result.folder}: {result.problem or counted_entries(result.entries)}"])
+        print_lines(
+            [tr("{folder}: {problem}", folder=result.folder, problem=result.problem or counted_entries(result.entries))]
+        )
     return FAILED if failed else DONE

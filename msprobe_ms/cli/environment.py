@@ -9,18 +9,19 @@ from typing import Any
 
 from msprobe_ms.cli.common import DONE, add_command, exit_status, print_lines, print_verdict
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
-_EPILOG = """\
+_EPILOG = tr("""\
 examples:
   msprobe config_check -d train.sh model.yaml --dump dump/step0 -o target.zip     (in each environment)
   msprobe config_check -c target.zip golden.zip -o out
 
 Collected are the versions of packages, the variables that devices and frameworks read, settings of launch files, and,
-with a dump of L0 or mix, figures of the data and of the weights. Values that may be secret are not kept."""
+with a dump of L0 or mix, figures of the data and of the weights. Values that may be secret are not kept.""")
 
 
 def add_config_check(commands: Any) -> None:
-    told = "compare what two trainings run in: packages, variables, settings, data and weights"
+    told = tr("compare what two trainings run in: packages, variables, settings, data and weights")
     parser = add_command(commands, "config_check", _run, told, _EPILOG)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
@@ -47,16 +48,20 @@ def _run(options: argparse.Namespace) -> int:
     if options.compare is None:
         path = options.output_path or Path("environment.zip")
         if path.is_dir():
-            raise UsageError(f"config_check: -o {path} is a folder; give the name of a file, such as {path}/target.zip")
+            raise UsageError(
+                tr("config_check: -o {path} is a folder; give the name of a file, such as {path}/target.zip", path=path)
+            )
         collection = collect(options.dump_files, options.dump, os.environ)
         write_collection(collection, path)
-        counts = ", ".join(f"{len(found)} {section}" for section, found in collection.items())
-        print_lines([f"{path}: {counts}"])
+        counts = ", ".join(
+            tr("{count} {section}", count=len(found), section=section) for section, found in collection.items()
+        )
+        print_lines([tr("{path}: {counts}", path=path, counts=counts)])
         return DONE
     if options.dump is not None:
-        raise UsageError("config_check: --dump belongs to -d; a collection holds what it had of a dump")
+        raise UsageError(tr("config_check: --dump belongs to -d; a collection holds what it had of a dump"))
     rows = compare_collections(*map(read_collection, options.compare))
     print_verdict(environment_lines(rows))
     page, table = write_environments(rows, options.output_path or Path("output"), options.compare, csv=options.csv)
-    print_lines([f"report: {page}", f"table: {table}"])
+    print_lines([tr("report: {path}", path=page), tr("table: {each}", each=table)])
     return exit_status(options, divergent=any(row.status is Status.ERROR for row in rows))

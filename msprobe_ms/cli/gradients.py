@@ -15,23 +15,24 @@ from msprobe_ms.cli.common import (
     print_lines,
     print_verdict,
 )
+from msprobe_ms.support.translation import tr
 
-_EPILOG = """\
+_EPILOG = tr("""\
 examples:
   msprobe grad_compare mindspore_gradients pytorch_gradients -o out
   msprobe grad_compare run1 run2 --exit-code
 
 Read is what task grad_probe wrote, here or in msprobe: the dump_path of a training, or the folder of one rank. Names of
-MindSpore and PyTorch are paired as compare_weights does. See docs/gradients.md."""
+MindSpore and PyTorch are paired as compare_weights does. See docs/gradients.md.""")
 
 
 def add_grad_compare(commands: Any) -> None:
-    summary = "compare the gradients that two trainings wrote with task grad_probe"
+    summary = tr("compare the gradients that two trainings wrote with task grad_probe")
     parser = add_command(commands, "grad_compare", _run, summary, _EPILOG)
     parser.add_argument("target", type=Path, metavar="TARGET", help="the gradients under suspicion: a folder")
     parser.add_argument("golden", type=Path, metavar="GOLDEN", help="the gradients to trust")
-    add_output(parser, "where the tables and the page go (default ./output)")
-    parser.add_argument("--exit-code", action="store_true", help="exit with 1 when the trainings part")
+    add_output(parser, tr("where the tables and the page go (default ./output)"))
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 when the trainings diverge")
     add_parameter_pairing(parser)
 
 
@@ -53,5 +54,5 @@ def _run(options: argparse.Namespace) -> int:
         comparison = compare_gradients(options.target, options.golden, mappings, tell)
     print_verdict(gradient_lines(comparison))
     page, *others = write_gradients(comparison, output_folder(options))
-    print_lines([f"report: {page}", *(f"table: {each}" for each in others[:5])])
+    print_lines([tr("report: {path}", path=page), *(tr("table: {each}", each=each) for each in others[:5])])
     return exit_status(options, divergent=comparison.parting is not None)

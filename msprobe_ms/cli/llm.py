@@ -10,21 +10,23 @@ from typing import Any
 
 from msprobe_ms.cli.common import LOG_LEVELS, add_command, set_log_level
 from msprobe_ms.cli.compare import add_compare
+from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.cli.run import add_values, run_recorded
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
-_DUMP_EPILOG = """\
+_DUMP_EPILOG = tr("""\
 examples:
   msprobe llm dump --exec "bash run.sh" --type model tensor -er 0,1 -o out
   msprobe llm dump --exec "python infer.py" --type model tensor -ids 3_1
   msprobe llm dump --exec "torchrun --nproc_per_node 8 infer.py" -sd -opname self
 
-Every Python below the command is recorded; each call of the network is a token. See docs/coming_from_msit.md."""
+Every Python below the command is recorded; each call of the network is a token. See docs/coming_from_msit.md.""")
 
 #: What ``--type`` can not give, and what does.
 _REFUSED = {
-    "kernel": "kernels are recorded of MindSpore: msprobe run --level L2",
-    "cpu_profiling": "times are no matter of a dump; use torch.profiler or mindspore.Profiler",
+    "kernel": tr("kernels are recorded of MindSpore: msprobe run --level L2"),
+    "cpu_profiling": tr("times are no matter of a dump; use torch.profiler or mindspore.Profiler"),
 }
 _TYPES = ("model", "layer", "op", "kernel", "tensor", "cpu_profiling", "onnx")
 #: The folder that is made in the output folder.
@@ -32,12 +34,12 @@ _FOLDER = "msit_dump"
 
 
 def add_llm(commands: Any) -> None:
-    parser = commands.add_parser("llm", help="the commands of msit: dump, compare, errcheck")
+    parser = commands.add_parser("llm", help=tr("the commands of msit: dump, compare, errcheck"))
     parser.set_defaults(run=lambda options: _without_command())
     below = parser.add_subparsers(dest="llm_command", metavar="COMMAND")
     _add_dump(below)
     add_compare(below, csv=True)
-    told = "run a command, and name the calls in which an infinity or a NaN is"
+    told = tr("run a command, and name the calls in which an infinity or a NaN is")
     check = add_command(below, "errcheck", _errcheck, told)
     _add_execution(check)
     check.add_argument("--type", nargs="+", choices=("overflow",), default=["overflow"], help="what is looked for")
@@ -45,7 +47,7 @@ def add_llm(commands: Any) -> None:
 
 
 def _without_command() -> int:
-    raise UsageError("llm: give one of dump, compare, errcheck; see msprobe llm -h")
+    raise UsageError(tr("llm: give one of dump, compare, errcheck; see msprobe llm -h"))
 
 
 def _add_execution(parser: Any) -> None:
@@ -55,7 +57,7 @@ def _add_execution(parser: Any) -> None:
 
 
 def _add_dump(commands: Any) -> None:
-    told = "run a command, and record what the networks in it take in and give out"
+    told = tr("run a command, and record what the networks in it take in and give out")
     parser = add_command(commands, "dump", _dump, told, _DUMP_EPILOG)
     _add_execution(parser)
     parser.add_argument("--type", nargs="+", choices=_TYPES, default=["tensor", "model"], help="default tensor model")
@@ -85,7 +87,7 @@ def _add_dump(commands: Any) -> None:
 
 def _boolean(text: str) -> bool:
     if text.lower() not in ("true", "false", "t", "f", "1", "0", "yes", "no", "y", "n"):
-        raise argparse.ArgumentTypeError(f"{text!r}; accepted are True and False")
+        raise mistaken(tr("{text}; accepted are True and False", text=repr(text)))
     return text.lower() in ("true", "t", "1", "yes", "y")
 
 
@@ -102,9 +104,11 @@ def _selection(options: argparse.Namespace) -> dict[str, Any]:
     from msprobe_ms.support.log import logger
 
     if refused := [kind for kind in options.type if kind in _REFUSED]:
-        raise UsageError(f"llm dump: --type {refused[0]}: {_REFUSED[refused[0]]}")
+        raise UsageError(
+            tr("llm dump: --type {refused}: {other_refused}", refused=refused[0], other_refused=_REFUSED[refused[0]])
+        )
     if options.save_tiling:
-        raise UsageError("llm dump: -tiling: tiling is of Ascend's kernels; their tensors: msprobe run --level L2")
+        raise UsageError(tr("llm dump: -tiling: tiling is of Ascend's kernels; their tensors: msprobe run --level L2"))
     modes, said = data_mode(options.save_tensor_part, options.save_time)
     if said:
         logger.info("%s", said)
@@ -124,7 +128,7 @@ def _selection(options: argparse.Namespace) -> dict[str, Any]:
 
 def _errcheck(options: argparse.Namespace) -> Callable[[], int]:
     if options.exit:
-        raise UsageError("llm errcheck: --exit: a training is never ended; the log names each call as it comes")
+        raise UsageError(tr("llm errcheck: --exit: a training is never ended; the log names each call as it comes"))
     set_log_level(options.log_level)
     keys = {"task": "overflow_check", "level": "L1", "overflow_nums": -1}
     return _recorded(options, keys, _tell_overflow, may_be_empty=True)
@@ -160,7 +164,7 @@ def _export_onnx(output: Path, dumps: list[Path]) -> None:
     for dump in dumps:
         with claimed_timestamp(output, "export_") as timestamp:
             for file in export(dump.parent, None, "onnx", Naming(output, timestamp), Settings().options()):
-                print_lines([f"onnx: {file}"])
+                print_lines([tr("onnx: {file}", file=file)])
 
 
 def _tell_overflow(output: Path, dumps: list[Path]) -> None:
@@ -169,7 +173,9 @@ def _tell_overflow(output: Path, dumps: list[Path]) -> None:
 
     found = [(dump, name) for dump in dumps for name in read_dump(dump).entries]
     if not found:
-        return print_lines(["overflow: no call that was watched holds an infinity or a NaN"])
-    lines = [f"overflow: {len(found)} calls hold an infinity or a NaN, the first of each process and step:"]
+        return print_lines([tr("overflow: no call that was watched holds an infinity or a NaN")])
+    lines = [
+        tr("overflow: {count} calls hold an infinity or a NaN, the first of each process and step:", count=len(found))
+    ]
     firsts = dict(reversed(found))
     return print_lines([*lines, *(f"  {name}  {dump.parent}" for dump, name in reversed(firsts.items()))])

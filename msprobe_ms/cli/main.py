@@ -23,17 +23,19 @@ from msprobe_ms.cli.gradients import add_grad_compare
 from msprobe_ms.cli.help.completion import add_completion
 from msprobe_ms.cli.help.config import add_config
 from msprobe_ms.cli.help.doctor import add_doctor
-from msprobe_ms.cli.help.parser import CommandParser
 from msprobe_ms.cli.help.refused import add_refused
+from msprobe_ms.cli.language import add_language, asked_language
 from msprobe_ms.cli.llm import add_llm
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.parse import add_parse
+from msprobe_ms.cli.parser import CommandParser, HelpFormatter
 from msprobe_ms.cli.run import add_run
 from msprobe_ms.cli.view import add_view
 from msprobe_ms.cli.weights import add_compare_weights
 from msprobe_ms.compat.neighbour import warn_of_conflict
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.text import for_terminal
+from msprobe_ms.support.translation import speaking, tr, translated
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,12 +43,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     What a script that ``run`` runs raises passes.
     """
-    with lasting_output():
-        status = _command(arguments)
-    return status() if callable(status) else status
+    words = sys.argv[1:] if arguments is None else arguments
+    with speaking(asked_language(words)):
+        with lasting_output():
+            status = _command(words)
+        return status() if callable(status) else status
 
 
-def _command(arguments: Sequence[str] | None) -> int | Callable[[], int]:
+def _command(arguments: Sequence[str]) -> int | Callable[[], int]:
     """Do what was asked for; returns the exit status, or the script that is to be run as if nothing had been before."""
     warn_of_conflict()
     parser = _parser()
@@ -57,23 +61,30 @@ def _command(arguments: Sequence[str] | None) -> int | Callable[[], int]:
     try:
         status: int | Callable[[], int] = options.run(options)
     except MsprobeError as error:
-        print(f"msprobe: {error}", file=sys.stderr)
+        print(f"msprobe: {for_terminal(error.message)}", file=sys.stderr)
         return FAILED
     except OSError as error:  # a path that cannot even be looked at: too long a name, a folder that nobody may enter
         where = f"{for_terminal(str(error.filename))}: " if error.filename is not None else ""
-        print(f"msprobe: {where}{error.strerror or error}; accepted are paths that can be read", file=sys.stderr)
+        what = tr("{strerror}; accepted are paths that can be read", strerror=error.strerror or error)
+        print(f"msprobe: {where}{translated(what)}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
-        print("msprobe: interrupted", file=sys.stderr)
+        print("msprobe:", translated(tr("interrupted")), file=sys.stderr)
         return 130
     return status
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(prog="msprobe", description="Find where two training runs begin to differ.")
+    parser = CommandParser(
+        prog="msprobe", formatter_class=HelpFormatter, description=tr("Find where two training runs begin to differ.")
+    )
     parser.add_argument("--version", action="version", version=f"msprobe_ms {__version__}")
+    add_language(parser)
     parser.add_argument(
-        "-f", "--framework", choices=("mindspore", "pytorch"), help="the target's framework (optional: dumps tell it)"
+        "-f",
+        "--framework",
+        choices=("mindspore", "pytorch"),
+        help="the target's framework (optional: read from the dumps)",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     add_compare(commands)

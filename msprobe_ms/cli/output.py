@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from io import TextIOWrapper
 from typing import Any, TextIO, cast
 
+from msprobe_ms.support.translation import tr
+
 
 @contextlib.contextmanager
 def lasting_output() -> Iterator[None]:
@@ -79,7 +81,9 @@ class _Stream:
         # Whoever closed a pipe has seen enough.
         if self._told is not None and getattr(error, "errno", None) != errno.EPIPE:
             reason = getattr(error, "strerror", None) or error
-            self._told.write(f"msprobe: standard output: {reason}; what is printed from here on is lost\n")
+            self._told.write(
+                tr("msprobe: standard output: {reason}; what is printed from here on is lost\n", reason=reason)
+            )
             self._told.flush()
 
     def __getattr__(self, name: str) -> Any:

@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 
 from msprobe_ms.cli.common import DONE, FAILED, add_command, print_lines, print_verdict
 from msprobe_ms.support.errors import MsprobeError, UsageError
+from msprobe_ms.support.translation import tr
 
-_EPILOG = """\
+_EPILOG = tr("""\
 commands at the prompt (each with -h), also one a line from standard input:
   pt -n FILE                     print what a tensor file holds: shape, dtype, statistics, first and last elements
   cn -m FILE -g FILE             compare two tensor files, the one under suspicion and the one to trust
@@ -20,11 +21,11 @@ commands at the prompt (each with -h), also one a line from standard input:
   vc -m DUMP -g DUMP             compare two dumps; msprobe compare writes tables and a page too
   exit                           leave
 
-Files end in .npy, .pt or .bin. The exit status is 2 where a line of standard input could not be done."""
+Files end in .npy, .pt or .bin. The exit status is 2 where a line of standard input could not be done.""")
 
 
 def add_parse(commands: Any) -> None:
-    add_command(commands, "parse", _parse, "look at tensor files and dumps one by one, at a prompt", _EPILOG)
+    add_command(commands, "parse", _parse, tr("look at tensor files and dumps one by one, at a prompt"), _EPILOG)
 
 
 def _parse(_: argparse.Namespace) -> int:
@@ -37,7 +38,7 @@ class _Arguments(argparse.ArgumentParser):
     """Says what is wrong with a line, and does not end the process."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{self.prog}: {message}; {self.prog} -h tells its options")
+        raise UsageError(tr("{prog}: {message}; {prog} -h tells its options", prog=self.prog, message=message))
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:  # after the help was printed
         raise _HelpPrinted
@@ -50,8 +51,8 @@ class _HelpPrinted(Exception):
 class Prompt(cmd.Cmd):
     """One session. A line that cannot be done says why, and the next is asked for."""
 
-    prompt = "msprobe parse >>> " if sys.stdin is not None and sys.stdin.isatty() else ""
-    introduction = "help lists the commands, exit leaves" if prompt else None
+    prompt = tr("msprobe parse >>> ") if sys.stdin is not None and sys.stdin.isatty() else ""
+    introduction = tr("help lists the commands, exit leaves") if prompt else None
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +66,7 @@ class Prompt(cmd.Cmd):
             return False
         except (MsprobeError, OSError, ValueError) as error:  # ValueError: quotes that do not end, a NUL in a path
             self.failed = True
-            print_lines([f"msprobe: {error}"], sys.stderr)
+            print_lines([tr("msprobe: {error}", error=error)], sys.stderr)
         except KeyboardInterrupt:
             print_lines(["interrupted"], sys.stderr)
         return False
@@ -77,7 +78,7 @@ class Prompt(cmd.Cmd):
         if line == "EOF":
             raise EOFError
         word = line.split()[0]
-        raise UsageError(f"{word}: no command; accepted are pt, cn, dc, vc, help, exit")
+        raise UsageError(tr("{word}: no command; accepted are pt, cn, dc, vc, help, exit", word=word))
 
     def do_help(self, _: str) -> None:
         """List the commands."""
@@ -111,7 +112,11 @@ class Prompt(cmd.Cmd):
 
         for result in convert([options.n], options.f, options.out, Source()):
             self.failed = self.failed or bool(result.problem)
-            told = f"msprobe: {result.problem}" if result.problem else f"{result.written}: {result.told}"
+            told = (
+                tr("msprobe: {problem}", problem=result.problem)
+                if result.problem
+                else tr("{written}: {told}", written=result.written, told=result.told)
+            )
             print_lines([told], sys.stderr if result.problem else None)
 
     def do_vc(self, line: str) -> None:

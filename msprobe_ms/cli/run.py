@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.cli.accuracy.receiving import add_encryption
 from msprobe_ms.cli.common import add_command, seconds
+from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.accuracy.online.settings import Budget, Judging
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from msprobe_ms.recording.entry_points.auto import Steps
     from msprobe_ms.remote.addresses import Address
 
-_RUN_EPILOG = """\
+_RUN_EPILOG = tr("""\
 examples:
   msprobe run --config config.json train.py --epochs 3
   msprobe run --level L0 --step 0 -m mypackage.train
@@ -29,11 +31,13 @@ examples:
 
 The network is the one given to value_and_grad, grad, GradOperation, TrainOneStepCell or Model; in PyTorch the outermost
 module called. A step ends when the optimizer has run, each of them where there are several; without any, when the
-network is called again. The log says what they were taken for. See docs/run.md, for --check docs/accuracy_check.md."""
+network is called again. The log says what they were taken for. See docs/run.md, for --check docs/accuracy_check.md.""")
 
 
 def add_run(commands: Any) -> None:
-    parser = add_command(commands, "run", _run, "run a training script that was not edited, and record it", _RUN_EPILOG)
+    parser = add_command(
+        commands, "run", _run, tr("run a training script that was not edited, and record it"), _RUN_EPILOG
+    )
     parser.add_argument("--config", type=Path, metavar="FILE", help="config.json (default: statistics at level L1)")
     parser.add_argument("--level", help="overrides the file: L0, L1, mix, L2")
     parser.add_argument("--task", help="overrides the file: statistics, tensor, structure, overflow_check")
@@ -99,13 +103,13 @@ def _add_check(group: Any) -> None:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1 << 24:
-        raise argparse.ArgumentTypeError(f"{text!r}; accepted is a whole number from 1")
+        raise mistaken(tr("{text}; accepted is a whole number from 1", text=repr(text)))
     return int(text)
 
 
 def _seed(text: str) -> int:
     if not text.isdecimal() or int(text) >= 1 << 32:
-        raise argparse.ArgumentTypeError(f"{text!r}; accepted is a whole number from 0 to {(1 << 32) - 1}")
+        raise mistaken(tr("{text}; accepted is a whole number from 0 to {value}", text=repr(text), value=(1 << 32) - 1))
     return int(text)
 
 
@@ -115,7 +119,7 @@ def _share(text: str) -> float:
     except ValueError:
         percent = 0.0
     if not 0 < percent <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r}; accepted are percents above 0, to 100")
+        raise mistaken(tr("{text}; accepted are percents above 0, to 100", text=repr(text)))
     return percent / 100
 
 
@@ -131,16 +135,16 @@ def _run(options: argparse.Namespace) -> Callable[[], int]:
     from msprobe_ms.recording.entry_points.script import prepare_script
 
     if (options.script is None) == (options.exec is None):
-        raise UsageError("run: give either a script with its arguments, or --exec and a command in quotes")
+        raise UsageError(tr("run: give either a script with its arguments, or --exec and a command in quotes"))
     if options.check:
         return _prepare_check(options)
     if given := [key for key in _CHECK if getattr(options, key.replace("-", "_")) is not None]:
-        raise UsageError(f"run: --{', --'.join(given)}: only --check takes it")
+        raise UsageError(tr("run: --{given}: only --check takes it", given=", --".join(given)))
     parts = {} if options.save_tensor_part == 2 else {"data_mode": PARTS[options.save_tensor_part]}
     settings = _debugger_settings(options, parts)
     if options.exec is not None:
         if options.as_module or options.arguments:
-            raise UsageError("run: with --exec all of the command stands in its quotes, -m and arguments too")
+            raise UsageError(tr("run: with --exec all of the command stands in its quotes, -m and arguments too"))
         return partial(run_recorded, options.exec, settings, options.fixed_seed, settings["dump_path"])
     return prepare_script(
         options.script, options.arguments, as_module=options.as_module, seed=options.fixed_seed, **settings
@@ -162,8 +166,10 @@ def _debugger_settings(options: argparse.Namespace, further: dict[str, Any]) -> 
     config = load_config(**settings)  # a mistake is told before the script begins
     if config.level == "debug":
         raise UsageError(
-            "run: level debug records what a script itself gives to debugger.save; use one of L0, L1, mix, L2, or "
-            "run the script with python"
+            tr(
+                "run: level debug records what a script itself gives to debugger.save; use one of L0, L1, "
+                "mix, L2, or run the script with python"
+            )
         )
     # The script may change the working folder before the debugger is made.
     settings["config_path"] = options.config and options.config.absolute()
@@ -195,9 +201,12 @@ def run_recorded(
     dumps = list(written())
     if not dumps and not may_be_empty:
         logger.warning(
-            "msprobe run: nothing was recorded: no Python that %r ran called a network; those are recorded in which "
-            "msprobe_ms is installed, on this machine, and that begin without -S, -E and -I",
-            command,
+            tr(
+                "msprobe run: nothing was recorded: no Python that {command} ran called a network; those are "
+                "recorded in which msprobe_ms is installed, on this machine, and that begin without -S, -E "
+                "and -I",
+                command=repr(command),
+            ),
         )
     if after is not None:
         after(dumps)
@@ -212,10 +221,14 @@ def _prepare_check(options: argparse.Namespace) -> Callable[[], int]:
     from msprobe_ms.recording.entry_points.script import prepare_script
 
     if options.exec is not None:
-        raise UsageError("run: --check judges the calls of one script, SCRIPT; with --exec record, then use acc_check")
+        raise UsageError(
+            tr("run: --check judges the calls of one script, SCRIPT; with --exec record, then use acc_check")
+        )
     given = [key for key in ("level", "task", "dump_path", "fixed_seed") if getattr(options, key) is not None]
     if given or options.save_tensor_part != 2:
-        raise UsageError(f"run: --check records what it needs by itself; leave out --{', --'.join(given)}")
+        raise UsageError(
+            tr("run: --check records what it needs by itself; leave out --{given}", given=", --".join(given))
+        )
     address = _address(options)
     output = (options.out_path or Path(".")).absolute()
     # The script may change the working folder before the debugger is made.
@@ -228,10 +241,12 @@ def _prepare_check(options: argparse.Namespace) -> Callable[[], int]:
     }
     # A mistake is told before the script begins.
     if load_config(**settings).online_run_ut:
-        raise UsageError("run: --check samples calls, and online_run_ut of the file sends all; use one of them")
+        raise UsageError(tr("run: --check samples calls, and online_run_ut of the file sends all; use one of them"))
     load_thresholds(options.thresholds)
     if options.references is not None and not options.references.is_file():
-        raise UsageError(f"{options.references}: no such file; give a yaml that names references")
+        raise UsageError(
+            tr("{references}: no such file; give a yaml that names references", references=options.references)
+        )
     files: dict[str, Any] = {
         key: str(file.absolute()) for key in ("references", "thresholds") if (file := getattr(options, key))
     }
@@ -253,8 +268,12 @@ def _address(options: argparse.Namespace) -> Address | None:
 
     idle = _OF_SENDING if options.to is None else _OF_HOST
     if given := [key for key in idle if getattr(options, key.replace("-", "_")) is not None]:
-        why = "only --to takes it" if options.to is None else "acc_check --listen takes it, where calls are judged"
-        raise UsageError(f"run: --{', --'.join(given)}: {why}")
+        why = (
+            tr("only --to takes it")
+            if options.to is None
+            else tr("acc_check --listen takes it, where calls are judged")
+        )
+        raise UsageError(tr("run: --{given}: {why}", given=", --".join(given), why=why))
     if options.to is None:
         return None
     return address_of(options.to, options.tls, unencrypted=bool(options.unencrypted)).checked(CLIENT)

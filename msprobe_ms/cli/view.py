@@ -7,22 +7,23 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.cli.common import DONE, add_command, add_output, output_folder, print_lines
+from msprobe_ms.support.translation import tr
 
-_EPILOG = """\
+_EPILOG = tr("""\
 examples:
   msprobe view ./dump                   (a page for every step and rank: output/dump_view_step0_rank0_….html)
   msprobe view ./dump/step0/rank0 -o report
 
 A page shows the values along the execution, where NaN and infinity come from, the model, and the lines that made the
-calls. It is one file, which a browser opens offline."""
+calls. It is one file, which a browser opens offline.""")
 
 
 def add_view(commands: Any) -> None:
-    parser = add_command(commands, "view", _view, "write a dump as a page to look at", _EPILOG)
+    parser = add_command(commands, "view", _view, tr("write a dump as a page to look at"), _EPILOG)
     parser.add_argument(
         "dump", type=Path, metavar="DUMP", help="a dump.json, a rank or step folder, a whole dump, or files of kernels"
     )
-    add_output(parser, "where pages go (default ./output)")
+    add_output(parser, tr("where pages go (default ./output)"))
     parser.add_argument(
         "--html-rows", choices=("all",), help="figures of all values, however many (default: 12 MB at most)"
     )
@@ -38,5 +39,5 @@ def _view(options: argparse.Namespace) -> int:
     with claimed_timestamp(folder, "dump_view_") as timestamp:
         all_rows, stacks = options.html_rows == "all", not options.html_no_stacks
         for file in view(options.dump, folder, timestamp, all_rows=all_rows, stacks=stacks):
-            print_lines([f"page: {file}"])
+            print_lines([tr("page: {file}", file=file)])
     return DONE

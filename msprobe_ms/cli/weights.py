@@ -14,26 +14,30 @@ from msprobe_ms.cli.common import (
     exit_status,
     output_folder,
     print_lines,
+    print_report,
     print_verdict,
 )
+from msprobe_ms.support.translation import tr
 
-_EPILOG = """\
+_EPILOG = tr("""\
 examples:
   msprobe compare_weights net.ckpt model.safetensors
   msprobe compare_weights converted.ckpt pytorch_model.bin -lm layer_mapping.yaml -o out --exit-code
 
 Read are .ckpt of MindSpore, .safetensors, .pt, .pth and .bin of torch.save, .npz, and folders with the shards of one
-model; a file tells its format itself. Neither framework has to be installed. See docs/compare_weights.md."""
+model; a file tells its format itself. Neither framework has to be installed. See docs/compare_weights.md.""")
 
 #: Parameters from which on a progress bar is worth its line.
 _LONG = 500
 
 
 def add_compare_weights(commands: Any) -> None:
-    parser = add_command(commands, "compare_weights", _run, "compare two checkpoints parameter by parameter", _EPILOG)
+    parser = add_command(
+        commands, "compare_weights", _run, tr("compare two checkpoints parameter by parameter"), _EPILOG
+    )
     parser.add_argument("target", type=Path, metavar="TARGET", help="the weights under suspicion: a file or a folder")
     parser.add_argument("golden", type=Path, metavar="GOLDEN", help="the weights to trust")
-    add_output(parser, "where the table goes (default ./output)")
+    add_output(parser, tr("where the table goes (default ./output)"))
     parser.add_argument("--csv", action="store_true", help="write the table as csv (default: xlsx)")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when a parameter differs or is missing")
     add_parameter_pairing(parser, nargs="?", const=True)
@@ -51,8 +55,11 @@ def _run(options: argparse.Namespace) -> int:
 
     if options.layer_mapping is True:
         raise UsageError(
-            "compare_weights: -lm needs a file: layers are found by what they did, which a file of weights does not "
-            "tell; `msprobe compare ... -lm` of two dumps writes layer_mapping_<time>.yaml, which is accepted here"
+            tr(
+                "compare_weights: -lm needs a file: layers are found by what they did, which a file of "
+                "weights does not tell; `msprobe compare ... -lm` of two dumps writes "
+                "layer_mapping_<time>.yaml, which is accepted here"
+            )
         )
     mappings = load_mappings(options.cell_mapping, options.layer_mapping, options.data_mapping)
     with open_weights(options.target) as target, open_weights(options.golden) as golden:
@@ -61,9 +68,9 @@ def _run(options: argparse.Namespace) -> int:
             comparison = compare_weights(target, golden, mappings, lambda done, _: bar.update(done - bar.n))
     print_verdict(weight_lines(comparison))
     report = write_weights(comparison, output_folder(options), csv=options.csv)
-    print_lines([f"report: {report}"])
+    print_report(report)
     if (mapping := write_renamed(comparison, report)) is not None:
-        print_lines([f"parameters that are equal under another name: -dm {mapping}"])
+        print_lines([tr("parameters that are equal under another name: -dm {mapping}", mapping=mapping)])
     if comparison.problems:
         return FAILED
     return exit_status(options, divergent=comparison.divergent)

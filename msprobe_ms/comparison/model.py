@@ -218,6 +218,7 @@ class OriginKind(str, Enum):
     ``COLLECTIVE``  another rank's share differs
     ``RANDOM``      random numbers, nobody's fault
     ``UPDATE``      the optimizer, in the step before
+    ``NOT_COMPARED``  a call without a counterpart, behind which the first origin shows
     """
 
     COMPUTATION = "computation"
@@ -229,6 +230,7 @@ class OriginKind(str, Enum):
     DRIFT = "drift"
     MISSING_GRADIENT = "missing gradient"
     UPDATE = "update"
+    NOT_COMPARED = "not compared"
 
     __str__ = str.__str__
 
@@ -237,7 +239,7 @@ class OriginKind(str, Enum):
 class Origin:
     """A place where error begins: what it takes in agrees, what it gives out does not.
 
-    ``target``/``golden``    full item or entry names as in dump.json
+    ``target``/``golden``    full item or entry names as in dump.json; ``golden`` is "" of a call without a counterpart
     ``reason``               one sentence of at most 160 characters: what differs, and the one thing to do
     ``details``              further findings, a sentence each, the most useful first
     ``stage``                the part of the training step it lies in; None where that is not known

@@ -39,10 +39,11 @@ from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.terms import Mode, Verdict
 from msprobe_ms.dump.model import Dump
-from msprobe_ms.dump.names import parse_entry
+from msprobe_ms.dump.names import is_of_training, parse_entry
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import no_garbage_collection
+from msprobe_ms.support.translation import tr
 
 #: Pairs from which on a progress bar is worth its line; and only real data takes long enough.
 _LONG = 500
@@ -54,7 +55,8 @@ _MOST_ENTRIES = 30_000
 class Options:
     """How to compare and what to write.
 
-    ``align`` finds out which module is which, for those that the mappings say nothing of.
+    ``align`` finds out which module is which, for those that the mappings say nothing of. ``forward_only`` leaves out
+    what only a training has: gradients, updates and the loss. ``log_values`` logs what is found of each value.
     ``profile`` names the columns and rules: ``v110``, ``latest`` or ``own``; ``thresholds`` are changes to its figures
     and to the tolerances; ``algorithms`` are the user's own metrics of real data. ``html`` writes the page to look at,
     ``html_rows`` with the figures of all rows, however many, ``html_stacks`` with call sites and paths. ``advice_form``
@@ -63,6 +65,7 @@ class Options:
 
     mappings: Mappings = field(default_factory=Mappings)
     align: bool = False
+    forward_only: bool = False
     fuzzy: bool = False
     profile: str = "own"
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -74,6 +77,7 @@ class Options:
     html: bool = False
     html_rows: Literal["all"] | None = None
     html_stacks: bool = True
+    log_values: bool = False
 
     @property
     def report(self) -> Profile:
@@ -92,19 +96,29 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
         mode = Mode(target.mode)
     else:
         mode = Mode.STATISTICS
-        logger.info("target is a %s dump and golden a %s dump: statistics are compared", target.mode, golden.mode)
+        logger.info(
+            tr(
+                "target is a {mode} dump and golden a {other_mode} dump: statistics are compared",
+                mode=target.mode,
+                other_mode=golden.mode,
+            )
+        )
     target, golden, mappings = as_paired(target, golden, options, tell=not one_of_many)
     pairs = pair(target, golden, mappings, fuzzy=options.fuzzy)
     profile = options.report
     if options.algorithms and mode != Mode.TENSOR:
         names = ", ".join(algorithm.name for algorithm in options.algorithms)
-        logger.warning("%s not measured: that needs two dumps of task tensor", names)
+        logger.warning(tr("{names} not measured: that needs two dumps of task tensor", names=names))
     with _progress(len(pairs), shown=not one_of_many) as tell:
         measure(
             pairs, target, golden, mode, tell, tolerances=options.thresholds.tolerances(),
             more=profile.more_metrics, algorithms=profile.algorithms, processes=not one_of_many,
         )  # fmt: skip
-    damage = [f"{side}: {dump.damage}" for side, dump in (("target", target), ("golden", golden)) if dump.damage]
+    damage = [
+        tr("{side}: {damage}", side=side, damage=dump.damage)
+        for side, dump in (("target", target), ("golden", golden))
+        if dump.damage
+    ]
     evidence = evidence_of(pairs, target, golden, mappings)
     origins, random = split_random(find_origins(evidence))
     for node in evidence.nodes:
@@ -118,7 +132,16 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
     comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs), evidence.asked)
     comparison.verdict = verdict_of(comparison)
     judge(comparison, profile)
+    if options.log_values:
+        _log_values(comparison)
     return comparison
+
+
+def _log_values(comparison: Comparison) -> None:
+    for row in comparison.rows:
+        item = row.target or row.golden
+        if item is not None:
+            logger.info("%s: %s", item.name, ", ".join(filter(None, (row.result, row.reason))))
 
 
 def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings) -> Evidence:
@@ -136,6 +159,8 @@ def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = Fals
     ``tell``: of weights that look exchanged, where the modules are aligned here.
     """
     mappings = options.mappings
+    if options.forward_only:
+        target, golden = _forward_of(target), _forward_of(golden)
     if options.align:
         from msprobe_ms.comparison.pairing.automatic import (  # here, as few comparisons need it
             align_modules,
@@ -147,6 +172,11 @@ def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = Fals
             warn_swapped_weights(alignment)
         mappings = replace(mappings, automatic=alignment.rules)
     return *join_fused(target, golden, mappings), mappings
+
+
+def _forward_of(dump: Dump) -> Dump:
+    entries = {name: entry for name, entry in dump.entries.items() if not is_of_training(entry.parsed)}
+    return replace(dump, entries=entries)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ class Settings:
 
     ``…_mapping``   a yaml file; True is the bare flag of the command: layers are found from the dumps, Cells pair with
                     Modules, functions by the built-in table
+    ``inference``   one side is an inference: what only a training has is left out, and layers are found from the dumps
     ``fuzzy``       ignore call indices while pairing
     ``profile``     columns and rules of the table: ``own``, ``latest`` or ``v110``
     ``thresholds``  a yaml file of values to measure and judge by, where not the usual
@@ -27,6 +28,7 @@ class Settings:
     ``advice_form``  "mindstudio": in the form of its analyzer, not in the profile's
     ``html``, ``html_rows``  the page to look at; "all": with the figures of all rows, however many
     ``html_stacks``  with call sites and paths
+    ``log_values``  a line in the log for each value
     """
 
     layer_mapping: Path | Literal[True] | None = None
@@ -34,6 +36,7 @@ class Settings:
     api_mapping: Path | Literal[True] | None = None
     data_mapping: Path | None = None
     operation_mapping: Path | None = None
+    inference: bool = False
     fuzzy: bool = False
     profile: str = "own"
     thresholds: Path | None = None
@@ -45,6 +48,7 @@ class Settings:
     html: bool = False
     html_rows: Literal["all"] | None = None
     html_stacks: bool = True
+    log_values: bool = False
 
     def options(self) -> Options:
         """Read the files and return the options of a run. Raises MsprobeError: what cannot be read."""
@@ -54,7 +58,8 @@ class Settings:
             mappings=load_mappings(
                 self.cell_mapping, layer, self.data_mapping, self.api_mapping, self.operation_mapping
             ),
-            align=self.layer_mapping is True,
+            align=self.layer_mapping is True or (self.inference and layer is None),
+            forward_only=self.inference,
             fuzzy=self.fuzzy,
             profile=self.profile,
             thresholds=thresholds,
@@ -66,4 +71,5 @@ class Settings:
             html=self.html,
             html_rows=self.html_rows,
             html_stacks=self.html_stacks,
+            log_values=self.log_values,
         )

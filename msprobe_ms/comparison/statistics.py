@@ -14,6 +14,7 @@ import numpy.typing as npt
 from msprobe_ms.arrays.dtypes import parse_dtype, same_dtype
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.dump.model import Item
+from msprobe_ms.support.translation import tr
 
 #: Measured values by metric name: numbers, or the fixed tokens of the format (`"N/A"`…).
 Metrics = dict[str, float | int | str | None]
@@ -173,7 +174,9 @@ def contradiction(item: Item, array: npt.NDArray[np.generic]) -> str:
     of Max and Min, but not out of Mean and Norm); Max or Min far from those recorded. Of complex numbers the shape.
     """
     if isinstance(item.shape, tuple) and without_ones(item.shape) != without_ones(array.shape):
-        return f"it has shape {list(array.shape)}, recorded is {list(item.shape)}"
+        return tr(
+            "it has shape {shape}, recorded is {other_shape}", shape=list(array.shape), other_shape=list(item.shape)
+        )
     figures = [value for name in STATISTICS if isinstance(value := getattr(item, name), (int, float))]
     if not array.size or array.dtype.kind not in "biuf" or not all(map(math.isfinite, figures)):
         return ""
@@ -184,7 +187,10 @@ def contradiction(item: Item, array: npt.NDArray[np.generic]) -> str:
             continue
         found = float(mine)
         if not math.isfinite(found):
-            return f"it holds {'NaN' if math.isnan(found) else 'infinity'}, the recorded statistics are finite"
+            return tr(
+                "it holds {which}, the recorded statistics are finite",
+                which="NaN" if math.isnan(found) else tr("infinity"),
+            )
         if not abs(found - theirs) <= max(_NEAR * scale, _SMALLEST):
-            return f"its {name} is {found:.6g}, recorded is {theirs:.6g}"
+            return tr("its {name} is {found:.6g}, recorded is {theirs:.6g}", name=name, found=found, theirs=theirs)
     return ""

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from enum import Enum, IntEnum
 
+from msprobe_ms.support.translation import tr
+
 
 class _Term(str, Enum):
     """A term that reads as its text wherever it is printed or written, in every version of Python."""
@@ -116,3 +118,15 @@ class Side(IntEnum):
 TARGET, GOLDEN = Side
 
 _OTHER = (GOLDEN, TARGET)
+
+#: Words that files hold in English, as messages: where they are told, ``tr`` of the word finds them.
+WORDS = (
+    tr("target"), tr("golden"),
+    tr("consistent"), tr("divergent"), tr("incomplete"), tr("failed"),
+    tr("statistics"), tr("md5"), tr("tensor"),
+    tr("comparisons"), tr("dumps"), tr("maximum"), tr("minimum"), tr("mean"), tr("norm"),
+    tr("cosine"), tr("euclidean distance"), tr("max absolute error"), tr("max relative error"),
+    tr("one thousandth ratio"), tr("five thousandths ratio"), tr("accumulated relative error"),
+    tr("relative euclidean distance"), tr("kl divergence"), tr("mean absolute error"),
+    tr("root mean square error"), tr("mean relative error"), tr("standard deviation"),
+)  # fmt: skip

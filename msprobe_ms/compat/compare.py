@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 _Path: TypeAlias = "str | os.PathLike[str]"
 
@@ -69,16 +70,18 @@ _SWITCHES = {"stack_mode": False, "auto_analyze": True, "fuzzy_match": False}
 
 
 def _dumps(input_param: Mapping[str, Any]) -> tuple[Path, Path]:
-    form = 'expected {"npu_json_path": "…/dump.json", "bench_json_path": "…/dump.json"}'
+    form = tr('expected {"npu_json_path": "…/dump.json", "bench_json_path": "…/dump.json"}')
     if not isinstance(input_param, Mapping):
-        raise UsageError(f"compare: input_param is a {type(input_param).__name__}; {form}")
+        raise UsageError(tr("compare: input_param is a {name}; {form}", name=type(input_param).__name__, form=form))
     for key in input_param:
         if key not in (*_DUMPS, *_PASSED_OVER):
-            raise UsageError(f"compare: input_param: {key}: unknown key; {form}")
+            raise UsageError(tr("compare: input_param: {key}: unknown key; {form}", key=key, form=form))
     given = [input_param.get(key, input_param.get(key.replace("_json", ""))) for key in _DUMPS]
     for key, path in zip(_DUMPS, given, strict=True):
         if not isinstance(path, (str, os.PathLike)) or not os.fspath(path):
-            raise UsageError(f"compare: input_param: {key}: {path!r} is not accepted; {form}")
+            raise UsageError(
+                tr("compare: input_param: {key}: {path} is not accepted; {form}", key=key, path=repr(path), form=form)
+            )
     return Path(given[0]), Path(given[1])
 
 
@@ -87,8 +90,16 @@ def _options(stack: Any, advice: Any, fuzzy: Any, unknown: Mapping[str, Any]) ->
 
     if unknown:
         accepted = ", ".join(_SWITCHES)
-        raise UsageError(f"compare: {', '.join(unknown)}: unknown argument; accepted are {accepted}")
+        raise UsageError(
+            tr(
+                "compare: {unknown}: unknown argument; accepted are {accepted}",
+                unknown=", ".join(unknown),
+                accepted=accepted,
+            )
+        )
     for name, value in zip(_SWITCHES, (stack, advice, fuzzy), strict=True):
         if not isinstance(value, bool):
-            raise UsageError(f"compare: {name}: {value!r} is not accepted; use True or False")
+            raise UsageError(
+                tr("compare: {name}: {value} is not accepted; use True or False", name=name, value=repr(value))
+            )
     return Settings(profile="v110", stack=stack, advice=advice, fuzzy=fuzzy).options()

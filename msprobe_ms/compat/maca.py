@@ -21,6 +21,7 @@ from msprobe_ms.dump.official_names import entry_of, pattern_of
 from msprobe_ms.dump.patterns import is_literal
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Level of ``start_record`` → the task.
 _TASKS = {2: "tensor", 1: "statistics", 0: "structure"}
@@ -114,7 +115,7 @@ def record_switch(enabled: bool) -> None:
     """Go on with the recording that `start_record` began, or pause it: its files are up to date then."""
     recording = _Recording.current()
     if recording is None:
-        raise UsageError("record_switch: there is nothing to switch; call start_record first")
+        raise UsageError(tr("record_switch: there is nothing to switch; call start_record first"))
     if _flag("enabled", enabled):
         recording.start()
     else:
@@ -137,20 +138,28 @@ def gen_report(
         of_one = isinstance(compared, Compared)
         report = Path(output_dir) / f"accuracy_report_{timestamp}{'.xlsx' if of_one else ''}"
         compared.to_xlsx(report)
-    logger.info("%s\nreport: %s", compared, report)
+    logger.info(tr("{compared}\nreport: {report}", compared=compared, report=report))
 
 
 def _flag(name: str, value: object) -> bool:
     if isinstance(value, bool):
         return value
-    raise UsageError(f"start_record: {name} {value!r} is not accepted; give True or False")
+    raise UsageError(
+        tr("start_record: {name} {value} is not accepted; give True or False", name=name, value=repr(value))
+    )
 
 
 def _texts(name: str, value: object) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, (list, tuple)) or not all(isinstance(each, str) and each for each in value):
-        raise UsageError(f'start_record: {name} {value!r} is not accepted; give a list of texts, such as ["relu"]')
+        raise UsageError(
+            tr(
+                'start_record: {name} {value} is not accepted; give a list of texts, such as ["relu"]',
+                name=name,
+                value=repr(value),
+            )
+        )
     return list(value)
 
 
@@ -158,8 +167,11 @@ def _fields(level: object, inputs: bool, outputs: bool) -> dict[str, Any]:
     """Which values are recorded, as keys of a configuration."""
     if isinstance(level, bool) or level not in _TASKS:
         raise UsageError(
-            f"start_record: record_level {level!r} is not accepted; use 2 (tensors), 1 (dtype, shape, stride and "
-            "statistics) or 0 (names)"
+            tr(
+                "start_record: record_level {level} is not accepted; use 2 (tensors), 1 (dtype, shape, "
+                "stride and statistics) or 0 (names)",
+                level=repr(level),
+            )
         )
     task = _TASKS[level] if inputs or outputs else "structure"
     modes = ["all"] if inputs == outputs else ["input"] if inputs else ["output"]
@@ -170,7 +182,13 @@ def _scope(ends: object) -> dict[str, str] | None:
     if ends is None or (isinstance(ends, (list, tuple)) and len(ends) == 0):
         return None
     if not isinstance(ends, (list, tuple)) or len(ends) != 2:
-        raise UsageError(f"start_record: op_range {ends!r} is not accepted; give two ends, [{_OPERATOR}, None]")
+        raise UsageError(
+            tr(
+                "start_record: op_range {ends} is not accepted; give two ends, [{operator}, None]",
+                ends=repr(ends),
+                operator=_OPERATOR,
+            )
+        )
     found = {key: _end(end) for key, end in zip(("from", "until"), ends, strict=True) if end is not None}
     return found or None
 
@@ -180,7 +198,13 @@ def _end(name: object) -> str:
         return entry
     if isinstance(name, str) and name and (parse_entry(name) is not None or not is_literal(name)):
         return name
-    raise UsageError(f"start_record: op_range: {name!r} is no operator; give its name, such as {_OPERATOR}, or None")
+    raise UsageError(
+        tr(
+            "start_record: op_range: {name} is no operator; give its name, such as {operator}, or None",
+            name=repr(name),
+            operator=_OPERATOR,
+        )
+    )
 
 
 def _pattern(name: str) -> str:
@@ -194,14 +218,22 @@ def _ranks(group: Any, chosen: object) -> list[int]:
     if chosen is None:
         chosen = ()
     if not isinstance(chosen, (list, tuple)) or not all(type(rank) is int and rank >= 0 for rank in chosen):
-        raise UsageError(f"start_record: ranks {chosen!r} is not accepted; give a list of numbers from 0 up")
+        raise UsageError(
+            tr("start_record: ranks {chosen} is not accepted; give a list of numbers from 0 up", chosen=repr(chosen))
+        )
     members = torch_framework().group_ranks(group)
     if members is None:
         if group is not None:
-            raise UsageError("start_record: process_group is known after torch.distributed.init_process_group")
+            raise UsageError(tr("start_record: process_group is known after torch.distributed.init_process_group"))
         return list(chosen)
     if beyond := [rank for rank in chosen if rank >= len(members)]:
-        raise UsageError(f"start_record: ranks {beyond} are not accepted; the group has {len(members)} processes")
+        raise UsageError(
+            tr(
+                "start_record: ranks {beyond} are not accepted; the group has {count} processes",
+                beyond=beyond,
+                count=len(members),
+            )
+        )
     if group is None and not chosen:
         return []
     return [members[rank] for rank in chosen] if chosen else list(members)

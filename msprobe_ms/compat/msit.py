@@ -19,6 +19,7 @@ from msprobe_ms.frameworks import FRAMEWORKS
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.recording.entry_points.model_calls import CallSteps
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 #: The folder below the dump path, unless `set_dump_path` names another.
 _TAG = "msit_dump"
@@ -57,7 +58,12 @@ class DumpConfig:
         self.module_list = [_class_name(each) for each in module_list or ()]
         self.tensor_part = _one_of("tensor_part", tensor_part, tuple(PARTS))
         if device_id is not None and (type(device_id) is not int or device_id < 0):
-            raise UsageError(f"DumpConfig: device_id {device_id!r} is not accepted; give a number from 0 up, or None")
+            raise UsageError(
+                tr(
+                    "DumpConfig: device_id {device_id} is not accepted; give a number from 0 up, or None",
+                    device_id=repr(device_id),
+                )
+            )
         self.device_id = device_id
         self.dump_last_logits = _one_of("dump_last_logits", dump_last_logits, (True, False))
         modes = ["module"] if mode is None else [mode] if isinstance(mode, str) else list(mode)
@@ -65,7 +71,12 @@ class DumpConfig:
         self.dump_weight = _one_of("dump_weight", dump_weight, (True, False))
         self.layer_name = layer_name or ""
         if not isinstance(self.layer_name, str):
-            raise UsageError(f'DumpConfig: layer_name {layer_name!r} is not accepted; give a text, "root.layers.0*"')
+            raise UsageError(
+                tr(
+                    'DumpConfig: layer_name {layer_name} is not accepted; give a text, "root.layers.0*"',
+                    layer_name=repr(layer_name),
+                )
+            )
         self._check_that_modules_are_recorded()
         self.seed = seed
         if seed is not None:
@@ -73,11 +84,13 @@ class DumpConfig:
 
     def _check_that_modules_are_recorded(self) -> None:
         if self.dump_last_logits and self.dump_weight:
-            raise UsageError("DumpConfig: dump_last_logits and dump_weight each record one thing alone; give one")
+            raise UsageError(tr("DumpConfig: dump_last_logits and dump_weight each record one thing alone; give one"))
         given = {"layer_name": self.layer_name, "module_list": self.module_list, "dump_weight": self.dump_weight}
         names = [name for name, value in given.items() if value]
         if names and self.mode == ("api",):
-            raise UsageError(f'DumpConfig: {names[0]} is about modules; use mode "module" or ["api", "module"]')
+            raise UsageError(
+                tr('DumpConfig: {names} is about modules; use mode "module" or ["api", "module"]', names=names[0])
+            )
 
     def settings(self) -> dict[str, Any]:
         """The keys of a configuration that stand for it."""
@@ -137,9 +150,11 @@ def register_hook(model: Any, config: DumpConfig, hook_type: str = "dump_data") 
     Raises ConfigError or UsageError for what cannot work.
     """
     if hook_type != "dump_data":
-        raise UsageError(f'register_hook: hook_type {hook_type!r} is not accepted; use "dump_data"')
+        raise UsageError(
+            tr('register_hook: hook_type {hook_type} is not accepted; use "dump_data"', hook_type=repr(hook_type))
+        )
     if not isinstance(config, DumpConfig):
-        raise UsageError(f"register_hook: config is a {type(config).__name__}; give a DumpConfig")
+        raise UsageError(tr("register_hook: config is a {name}; give a DumpConfig", name=type(config).__name__))
     _HOOKED.add(model, config)
 
 
@@ -149,11 +164,16 @@ def set_dump_path(dump_path: str | os.PathLike[str] = ".", dump_tag: str = _TAG,
     Raises UsageError for what is not accepted.
     """
     if backend == "acl":
-        raise UsageError('set_dump_path: backend "acl" records Ascend\'s ATB library, which is not there; use "pt"')
+        raise UsageError(tr('set_dump_path: backend "acl" records Ascend\'s ATB library, which is not there; use "pt"'))
     if backend != "pt":
-        raise UsageError(f'set_dump_path: backend {backend!r} is not accepted; use "pt"')
+        raise UsageError(tr('set_dump_path: backend {backend} is not accepted; use "pt"', backend=repr(backend)))
     if not isinstance(dump_tag, str) or not re.fullmatch(r"[^/\0]+", dump_tag) or dump_tag in (".", ".."):
-        raise UsageError(f'set_dump_path: dump_tag {dump_tag!r} is not accepted; give the name of a folder, "dialog_0"')
+        raise UsageError(
+            tr(
+                'set_dump_path: dump_tag {dump_tag} is not accepted; give the name of a folder, "dialog_0"',
+                dump_tag=repr(dump_tag),
+            )
+        )
     _HOOKED.move(Path(dump_path) / dump_tag)
 
 
@@ -176,7 +196,9 @@ def _framework_of(network: Any) -> str:
         return "mindspore"
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(network, torch.nn.Module):
-        raise UsageError(f"register_hook: model is a {type(network).__name__}; give the network, a torch.nn.Module")
+        raise UsageError(
+            tr("register_hook: model is a {name}; give the network, a torch.nn.Module", name=type(network).__name__)
+        )
     return "pytorch"
 
 
@@ -184,7 +206,10 @@ def _class_name(kind: object) -> str:
     name = kind.__name__ if isinstance(kind, type) else kind
     if not isinstance(name, str) or not name.isidentifier():
         raise UsageError(
-            f"DumpConfig: module_list: {kind!r} is not accepted; give classes of modules, such as nn.Linear"
+            tr(
+                "DumpConfig: module_list: {kind} is not accepted; give classes of modules, such as nn.Linear",
+                kind=repr(kind),
+            )
         )
     return name
 
@@ -192,4 +217,11 @@ def _class_name(kind: object) -> str:
 def _one_of(name: str, value: Any, accepted: tuple[Any, ...]) -> Any:
     if value in accepted and (isinstance(value, bool) or not isinstance(accepted[0], bool)):
         return value
-    raise UsageError(f"DumpConfig: {name} {value!r} is not accepted; use one of {', '.join(map(repr, accepted))}")
+    raise UsageError(
+        tr(
+            "DumpConfig: {name} {value} is not accepted; use one of {accepted}",
+            name=name,
+            value=repr(value),
+            accepted=", ".join(map(repr, accepted)),
+        )
+    )

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from msprobe_ms.dump.dialects import MODULE_PREFIXES
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 #: Which part of a call's tensors is recorded → ``data_mode``.
 PARTS = {0: ["input"], 1: ["output"], 2: ["all"]}
@@ -49,7 +50,7 @@ def places(ids: str, *, children: bool) -> list[str]:
     found = []
     for part in filter(None, (each.strip() for each in ids.split(","))):
         if not re.fullmatch(r"\d{1,9}(_\d{1,9})*", part):
-            raise UsageError(f"-ids {part!r} is not accepted; give places from 0 up, such as 2,3_1")
+            raise UsageError(tr("-ids {part} is not accepted; give places from 0 up, such as 2,3_1", part=repr(part)))
         found += [part, f"{part}_**"] if children else [part]
     if not found and not children:
         return ["*"]
@@ -64,7 +65,12 @@ def executions(text: str) -> list[str]:
     """
     ends = [each.strip() for each in text.split(",")]
     if len(ends) % 2 or not all(re.fullmatch(r"\d{1,9}", end) for end in ends):
-        raise UsageError(f"-er {text!r} is not accepted; give pairs of first and last token, such as 0,3 or 3,5,7,7")
+        raise UsageError(
+            tr(
+                "-er {text} is not accepted; give pairs of first and last token, such as 0,3 or 3,5,7,7",
+                text=repr(text),
+            )
+        )
     return [f"{first}-{last}" for first, last in zip(ends[::2], ends[1::2], strict=True)]
 
 
@@ -76,6 +82,16 @@ def data_mode(part: int, time: int) -> tuple[list[str], str]:
     by_time: Sequence[int] = {0: (0,), 1: (1,)}.get(time, (0, 1))
     wanted = [each for each in by_time if part in (2, each)]
     if not wanted:
-        raise UsageError(f"-time {time} with -stp {part} leaves nothing: results are there after the call alone")
-    said = "" if time in (0, 3) else f"-time {time}: inputs are recorded as they are before a call, results after it"
+        raise UsageError(
+            tr(
+                "-time {time} with -stp {part} leaves nothing: results are there after the call alone",
+                time=time,
+                part=part,
+            )
+        )
+    said = (
+        ""
+        if time in (0, 3)
+        else tr("-time {time}: inputs are recorded as they are before a call, results after it", time=time)
+    )
     return (["all"] if len(wanted) == 2 else PARTS[wanted[0]]), said

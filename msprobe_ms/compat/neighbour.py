@@ -11,6 +11,7 @@ from importlib import util
 from pathlib import Path
 
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 OURS = "msprobe-ms"
 THEIRS = "mindstudio-probe"
@@ -37,15 +38,19 @@ def describe_conflict() -> str | None:
     try:
         ours = f"{OURS} {metadata.version(OURS)}"
     except metadata.PackageNotFoundError:
-        ours = f"{OURS} (not installed, run from {Path(__file__).parents[1]})"
-    return (
-        f"{ours} and {theirs} are both installed, and both own the import name and the command `msprobe`.\n"
-        f"`import msprobe` gives {_whose_alias(ours, theirs)}.\n"
-        f"To keep only {OURS}:\n"
-        f"  pip uninstall {THEIRS}\n"
-        f"  pip install --force-reinstall --no-deps {_our_requirement()}\n"
-        "To keep both, write `from msprobe_ms.mindspore import PrecisionDebugger` (or `msprobe_ms.pytorch`) and run\n"
-        f"`python -m msprobe_ms`: these are always {OURS}."
+        ours = tr("{ours} (not installed, run from {parents})", ours=OURS, parents=Path(__file__).parents[1])
+    return tr(
+        "{ours} and {theirs} are both installed, and both own the import name and the command "
+        "`msprobe`.\n`import msprobe` gives {whose_alias}.\nTo keep only {other_ours}:\n  pip uninstall "
+        "{other_theirs}\n  pip install --force-reinstall --no-deps {our_requirement}\nTo keep both, "
+        "write `from msprobe_ms.mindspore import PrecisionDebugger` (or `msprobe_ms.pytorch`) and "
+        "run\n`python -m msprobe_ms`: these are always {other_ours}.",
+        ours=ours,
+        theirs=theirs,
+        whose_alias=_whose_alias(ours, theirs),
+        other_ours=OURS,
+        other_theirs=THEIRS,
+        our_requirement=_our_requirement(),
     )
 
 
@@ -66,14 +71,14 @@ def _whose_alias(ours: str, theirs: str) -> str:
     except (ImportError, ValueError):
         spec = None
     if spec is None or not spec.submodule_search_locations:
-        return "neither: it is not found"
+        return tr("neither: it is not found")
     folder = Path(next(iter(spec.submodule_search_locations)))
     owners = {_is_ours(folder / name) for name in _ALIASES}
     if owners == {True}:
         return f"{ours} ({folder})"
     if owners == {False}:
         return f"{theirs} ({folder})"
-    return f"a mixture of both, which will not work ({folder})"
+    return tr("a mixture of both, which will not work ({folder})", folder=folder)
 
 
 def _is_ours(file: Path) -> bool:

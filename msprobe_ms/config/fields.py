@@ -22,6 +22,7 @@ from msprobe_ms.config.values import (
 from msprobe_ms.config.vocabulary import CATEGORIES, OTHER_TASKS, PERTURBATIONS, TASKS
 from msprobe_ms.support.files import Permissions
 from msprobe_ms.support.text import show
+from msprobe_ms.support.translation import tr
 
 #: Owners read and write, nobody else writes but a group, nobody executes.
 _FILE_MODE = re.compile("06(?:00|40|44|60|64)")
@@ -34,15 +35,19 @@ DATA_MODES = ("all", "input", "output", "forward", "backward", "parameters")
 
 def _data_mode(value: frozenset[str]) -> frozenset[str]:
     if not value:
-        raise Rejected(((), f"[] is not accepted; use a list of one or more of {', '.join(DATA_MODES)}"))
+        raise Rejected(
+            ((), tr("[] is not accepted; use a list of one or more of {data_modes}", data_modes=", ".join(DATA_MODES)))
+        )
     return frozenset({"all"}) if "all" in value else value
 
 
 def _summary_mode(value: object) -> object:
     if not isinstance(value, (list, tuple)):
-        return one_of("statistics", "md5", planned=("xor",))(value)
+        return one_of("statistics", "md5", elsewhere={"xor": tr("is not supported")})(value)
     if not value:
-        raise Rejected(((), f"[] is not accepted; use statistics, md5, or {', '.join(CATEGORIES)}"))
+        raise Rejected(
+            ((), tr("[] is not accepted; use statistics, md5, or {categories}", categories=", ".join(CATEGORIES)))
+        )
     checked = one_of(*CATEGORIES)
     mistakes = []
     for place, member in enumerate(value):
@@ -58,7 +63,7 @@ def _summary_mode(value: object) -> object:
 def _overflow_number(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and (value == -1 or value > 0):
         return value
-    raise Rejected(((), f"{show(value)} is not accepted; use an integer of 1 or more, or -1 for all"))
+    raise Rejected(((), tr("{value} is not accepted; use an integer of 1 or more, or -1 for all", value=show(value))))
 
 
 def _permissions(value: object) -> Permissions:
@@ -66,15 +71,22 @@ def _permissions(value: object) -> Permissions:
         return value
     if isinstance(value, str) and _FILE_MODE.fullmatch(value):
         return Permissions.of_files(int(value, 8))
-    accepted = 'the octal mode of files as a text: "0600", "0640", "0644", "0660", or "0664"'
-    raise Rejected(((), f"{show(value)} is not accepted; use {accepted}"))
+    accepted = tr('the octal mode of files as a text: "0600", "0640", "0644", "0660", or "0664"')
+    raise Rejected(((), tr("{value} is not accepted; use {accepted}", value=show(value), accepted=accepted)))
 
 
 def _max_memory(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_MEMORY:
         return value
     raise Rejected(
-        ((), f"{show(value)} is not accepted; use a whole number of MiB from 1 to {MOST_MEMORY}, such as 2048")
+        (
+            (),
+            tr(
+                "{value} is not accepted; use a whole number of MiB from 1 to {most_memory}, such as 2048",
+                value=show(value),
+                most_memory=MOST_MEMORY,
+            ),
+        )
     )
 
 
@@ -85,20 +97,25 @@ def number_from(low: int, high: int, nothing: int | None = None) -> Callable[[ob
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if is_number and (low <= value <= high or value == nothing):  # type: ignore[operator]
             return value  # type: ignore[return-value]
-        raise Rejected(((), f"{show(value)} is not accepted; use a number from {low} to {high}"))
+        raise Rejected(
+            (
+                (),
+                tr("{value} is not accepted; use a number from {low} to {high}", value=show(value), low=low, high=high),
+            )
+        )
 
     return check
 
 
 def _path(value: object) -> object:
     if isinstance(value, str) and (not value.strip() or "\0" in value):
-        raise Rejected(((), f"{show(value)} is not accepted; use a path"))
+        raise Rejected(((), tr("{value} is not accepted; use a path", value=show(value))))
     return value
 
 
 Task = Annotated[
     Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump", "grad_probe", "free_benchmark"],
-    BeforeValidator(one_of(*TASKS, planned=OTHER_TASKS)),
+    BeforeValidator(one_of(*TASKS, elsewhere=OTHER_TASKS)),
 ]
 Level = Annotated[Literal["L0", "L1", "mix", "L2", "debug"], BeforeValidator(one_of("L0", "L1", "mix", "L2", "debug"))]
 SummaryMode = Annotated[Literal["statistics", "md5"] | tuple[str, ...], BeforeValidator(_summary_mode)]

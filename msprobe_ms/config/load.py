@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from msprobe_ms.config.vocabulary import KERNEL_KEYS, ONLINE_KEYS, OTHER_TASKS, 
 from msprobe_ms.support.errors import ConfigError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.text import printable, show, show_path, suggestion
+from msprobe_ms.support.translation import tr, tr_join
 
 #: Used when no file is given; the repository's ``configs/config.json`` holds the same.
 DEFAULT_FILE = Path(__file__).with_name("default.json")
@@ -30,13 +32,13 @@ _MOST_LINES = 20
 
 #: What pydantic found, and what would have been accepted.
 _ACCEPTED_BY_TYPE = {
-    "bool_type": "true or false",
-    "string_type": "a text in quotes",
+    "bool_type": tr("true or false"),
+    "string_type": tr("a text in quotes"),
     "path_type": "a path",
-    "int_type": "a whole number",
-    "list_type": 'a list of texts, such as ["relu"]',
-    "tuple_type": 'a list of texts, such as ["relu"]',
-    "frozen_set_type": 'a list, such as ["all"]',
+    "int_type": tr("a whole number"),
+    "list_type": tr('a list of texts, such as ["relu"]'),
+    "tuple_type": tr('a list of texts, such as ["relu"]'),
+    "frozen_set_type": tr('a list, such as ["all"]'),
 }
 
 Place = tuple[str | int, ...]
@@ -68,6 +70,8 @@ def load_config(
     section |= {key: value for key, value in arguments.items() if key in SECTION_KEYS}
     mistakes += _unknown_keys(general, section, active)
     ignored: list[str] = []
+    # Of level L2 alone, and elsewhere in a file without effect.
+    device = general.pop("acl_config", "") if general.get("level") == "L2" else ""
     sent = ONLINE_KEYS if active == "tensor" and section.get("online_run_ut") else ()
     idle = {key: value for key, value in section.items() if key not in sent}
     for model, values, place in ((GeneralWithoutEffect, general, ()), (SectionWithoutEffect, idle, (active,))):
@@ -75,7 +79,8 @@ def load_config(
         ignored += [_path_text((*place, key)) for key in keys]
         mistakes += [((*place, *where), text) for where, text in problems]
 
-    wanted = {key: general[key] for key in GENERAL_KEYS if key in general}
+    wanted = {key: general[key] for key in GENERAL_KEYS if key in general and key != "acl_config"}
+    wanted |= {} if device == "" else {"acl_config": device}
     wanted |= {key: section[key] for key in (*SECTION_KEYS, *sent) if key in section}
     if wanted.get("task") == "exception_dump":
         wanted.setdefault("level", "L2")
@@ -94,10 +99,16 @@ def load_config(
 def _as_path(config_path: object) -> Path:
     path = os.fspath(config_path) if isinstance(config_path, (str, os.PathLike)) else None
     if not isinstance(path, str) or not path or "\0" in path:
-        accepted = "use the path of a json file"
+        accepted = tr("use the path of a json file")
         if isinstance(config_path, dict):
-            accepted += ", or the arguments task, dump_path, level and step"
-        raise ConfigError(f"argument config_path: {show(config_path)} is not accepted; {accepted}")
+            accepted += tr(", or the arguments task, dump_path, level and step")
+        raise ConfigError(
+            tr(
+                "argument config_path: {config_path} is not accepted; {accepted}",
+                config_path=show(config_path),
+                accepted=accepted,
+            )
+        )
     return Path(path)
 
 
@@ -108,7 +119,11 @@ def _active_section(general: dict[str, Any]) -> tuple[str, dict[str, Any], list[
         return "statistics", {}, []
     section = general.get(task, {})
     if not isinstance(section, dict):
-        return task, {}, [((task,), f'{show(section)} is not accepted; use an object, such as {{"list": []}}')]
+        return (
+            task,
+            {},
+            [((task,), tr('{section} is not accepted; use an object, such as {{"list": []}}', section=show(section)))],
+        )
     return task, {key: value for key, value in section.items() if value is not None}, []
 
 
@@ -116,19 +131,25 @@ def _unknown_keys(general: dict[str, Any], section: dict[str, Any], active: str)
     known = (*GENERAL_KEYS, *GeneralWithoutEffect.model_fields, *_SECTIONS)
     for key in general:
         if key not in known:
-            home = f'this key belongs in the section "{active}"' if key in (*SECTION_KEYS, *ONLINE_KEYS) else ""
+            home = (
+                tr('this key belongs in the section "{active}"', active=active)
+                if key in (*SECTION_KEYS, *ONLINE_KEYS)
+                else ""
+            )
             yield (key,), home or _unknown(key, GENERAL_KEYS, known)
     useful = [key for key, tasks in SECTION_KEYS.items() if active in tasks]
     useful += ONLINE_KEYS if active == "tensor" else ()
     known = (*useful, *KERNEL_KEYS, *SectionWithoutEffect.model_fields)
     for key in section:
         if key not in known:
-            home = "this key belongs at the top of the file" if key in GENERAL_KEYS else ""
+            home = tr("this key belongs at the top of the file") if key in GENERAL_KEYS else ""
             yield (active, key), home or _unknown(key, useful, known)
 
 
 def _unknown(key: str, useful: Iterable[str], known: Iterable[str]) -> str:
-    return f"unknown key; use one of {', '.join(useful)}{suggestion(key, known)}"
+    return tr(
+        "unknown key; use one of {useful}{suggestion}", useful=", ".join(useful), suggestion=suggestion(key, known)
+    )
 
 
 def _without_effect(model: type[BaseModel], values: dict[str, Any]) -> tuple[list[str], list[Mistake]]:
@@ -151,7 +172,8 @@ def _idle_kernel_keys(wanted: dict[str, Any]) -> Iterator[str]:
 
 def _resolve_paths(wanted: dict[str, Any], file: Path) -> Iterator[Mistake]:
     """Make paths absolute in place; values that are no paths are left for the model to refuse."""
-    for key, resolve in (("dump_path", writable_folder), ("api_list", lambda path: beside_or_here(path, file))):
+    beside = partial(beside_or_here, config_file=file)
+    for key, resolve in (("dump_path", writable_folder), ("api_list", beside), ("acl_config", beside)):
         value = wanted.get(key)
         if not isinstance(value, (str, os.PathLike)) or not str(value).strip() or "\0" in str(value):
             continue
@@ -161,7 +183,10 @@ def _resolve_paths(wanted: dict[str, Any], file: Path) -> Iterator[Mistake]:
             yield from (((key, *where), text) for where, text in rejected.mistakes)
         except (OSError, ValueError, RuntimeError, TypeError) as error:  # too long, not encodable, ~nobody, bytes
             reason = (error.strerror if isinstance(error, OSError) else None) or printable(str(error))
-            yield (key,), f"{show_path(value)} cannot be used ({reason}); use another path"
+            yield (
+                (key,),
+                tr("{value} cannot be used ({reason}); use another path", value=show_path(value), reason=reason),
+            )
 
 
 def _mistakes_of(error: ValidationError) -> Iterator[Mistake]:
@@ -170,10 +195,13 @@ def _mistakes_of(error: ValidationError) -> Iterator[Mistake]:
         if isinstance(raised, Rejected):
             yield from (((*found["loc"], *where), text) for where, text in raised.mistakes)
         elif found["type"] == "missing":
-            yield found["loc"], 'this key is missing; use the folder for the dump, such as "./dump_path"'
+            yield found["loc"], tr('this key is missing; use the folder for the dump, such as "./dump_path"')
         else:
             accepted = _ACCEPTED_BY_TYPE.get(found["type"], found["msg"])
-            yield found["loc"], f"{show(found['input'])} is not accepted; use {accepted}"
+            yield (
+                found["loc"],
+                tr("{found} is not accepted; use {accepted}", found=show(found["input"]), accepted=accepted),
+            )
 
 
 def _path_text(place: Place) -> str:
@@ -193,10 +221,12 @@ def _report(mistakes: list[Mistake], file: str, arguments: dict[str, Any], activ
     for place, text in dict.fromkeys(mistakes):
         if len(place) > 1 and place[0] == active and place[1] in arguments:
             place = place[1:]
-        source = "argument " if place[0] in arguments else f"{file}: "
-        lines.append(f"{source}{_path_text(place)}: {text}")
+        source = tr("argument ") if place[0] in arguments else f"{file}: "
+        lines.append(tr("{source}{place}: {text}", source=source, place=_path_text(place), text=text))
     left_out = len(lines) - _MOST_LINES
-    return "\n".join(lines[:_MOST_LINES] + ([f"… and {left_out} more mistakes"] if left_out > 0 else []))
+    return tr_join(
+        "\n", lines[:_MOST_LINES] + ([tr("… and {left_out} more mistakes", left_out=left_out)] if left_out > 0 else [])
+    )
 
 
 #: Largest configuration read, in bytes: a million steps, one by one, take 8 MB.
@@ -208,10 +238,18 @@ def read_object(file: Path) -> dict[str, Any]:
     name = printable(str(file))
     written, repeated = _parse(_read_text(file, name), name)
     if not isinstance(written, dict):
-        raise ConfigError(f'{name}: {show(written)} is not accepted; use an object, such as {{"task": "statistics"}}')
+        raise ConfigError(
+            tr(
+                '{name}: {written} is not accepted; use an object, such as {{"task": "statistics"}}',
+                name=name,
+                written=show(written),
+            )
+        )
     if repeated:
-        lines = (f"{name}: the key {show(key)} is there more than once; keep one" for key in repeated)
-        raise ConfigError("\n".join(lines))
+        lines = (
+            tr("{name}: the key {key} is there more than once; keep one", name=name, key=show(key)) for key in repeated
+        )
+        raise ConfigError(tr_join("\n", lines))
     return written
 
 
@@ -219,18 +257,38 @@ def _read_text(file: Path, name: str) -> str:
     try:
         if file.is_dir():
             inside = show_path(file / "config.json")
-            raise ConfigError(f"{name}: this is a folder; use the path of a json file, such as {inside}")
+            raise ConfigError(
+                tr("{name}: this is a folder; use the path of a json file, such as {inside}", name=name, inside=inside)
+            )
         with open_regular(file) as opened:
             raw = opened.read(_LONGEST + 1)
         if len(raw) > _LONGEST:
-            raise ConfigError(f"{name}: larger than {_LONGEST >> 20} MiB; use the path of a configuration")
+            raise ConfigError(
+                tr(
+                    "{name}: larger than {longest} MiB; use the path of a configuration",
+                    name=name,
+                    longest=_LONGEST >> 20,
+                )
+            )
         return raw.decode("utf-8-sig")
     except FileNotFoundError:
-        raise ConfigError(f"{name}: no such file (looked from {os.getcwd()}); use the path of a json file") from None
+        raise ConfigError(
+            tr(
+                "{name}: no such file (looked from {folder}); use the path of a json file",
+                name=name,
+                folder=os.getcwd(),
+            )
+        ) from None
     except OSError as error:
-        raise ConfigError(f"{name}: cannot be read ({error.strerror}); use a json file this user may read") from None
+        raise ConfigError(
+            tr(
+                "{name}: cannot be read ({strerror}); use a json file this user may read",
+                name=name,
+                strerror=error.strerror,
+            )
+        ) from None
     except UnicodeError:
-        raise ConfigError(f"{name}: this is not text in UTF-8; use the path of a json file") from None
+        raise ConfigError(tr("{name}: this is not text in UTF-8; use the path of a json file", name=name)) from None
 
 
 def _parse(text: str, name: str) -> tuple[object, list[str]]:
@@ -249,14 +307,24 @@ def _parse(text: str, name: str) -> tuple[object, list[str]]:
         return json.loads(text, object_pairs_hook=as_dict), repeated
     except json.JSONDecodeError as error:
         problem = _problem(text, error)
-        raise ConfigError(f"{name}: line {error.lineno}, column {error.colno}: {problem}") from None
+        raise ConfigError(
+            tr(
+                "{name}: line {lineno}, column {colno}: {problem}",
+                name=name,
+                lineno=error.lineno,
+                colno=error.colno,
+                problem=problem,
+            )
+        ) from None
     except (ValueError, RecursionError):  # a number of thousands of digits; nesting beyond the interpreter's stack
-        raise ConfigError(f"{name}: holds a number too long or nesting too deep for a configuration") from None
+        raise ConfigError(
+            tr("{name}: holds a number too long or nesting too deep for a configuration", name=name)
+        ) from None
 
 
 def _problem(text: str, error: json.JSONDecodeError) -> str:
     if text.startswith(("//", "/*", "#"), error.pos):
-        return "comments are not accepted in JSON; remove it"
+        return tr("comments are not accepted in JSON; remove it")
     if not text.strip():
-        return 'the file is empty; use an object, such as {"task": "statistics", "dump_path": "./dump_path"}'
-    return f"not valid JSON ({error.msg})"
+        return tr('the file is empty; use an object, such as {"task": "statistics", "dump_path": "./dump_path"}')
+    return tr("not valid JSON ({msg})", msg=error.msg)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msprobe_ms.support.errors import ConfigError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config.model import Config
@@ -27,7 +28,9 @@ class FileChanges:
         known, self._known = self._known, state
         if state is None and self._path is not None and not self._told:
             self._told = True
-            logger.warning("%s is gone: what was read from it last stays in force until it is back", self._path)
+            logger.warning(
+                tr("{path} is gone: what was read from it last stays in force until it is back", path=self._path)
+            )
         return state != known and state is not None
 
     def _state(self) -> tuple[int, int, int] | None:
@@ -43,7 +46,7 @@ def accept_changes(current: Config, read: Callable[[], Config]) -> Config:
     try:
         changed = read()
     except ConfigError as error:
-        logger.warning("the changed configuration is not taken, the former one stays:\n%s", error)
+        logger.warning(tr("the changed configuration is not taken, the former one stays:\n{error}", error=error))
         return current
     fixed = [
         key for key in ("level", "api_list", "task", "online_run_ut") if getattr(changed, key) != getattr(current, key)
@@ -52,7 +55,14 @@ def accept_changes(current: Config, read: Callable[[], Config]) -> Config:
         fixed.append("dump_enable")  # without the key nothing could be changed again
     if fixed:
         keys = ", ".join(fixed)
-        logger.warning("the changed configuration is not taken: %s must stay as at the start of the job", keys)
+        logger.warning(
+            tr("the changed configuration is not taken: {keys} must stay as at the start of the job", keys=keys)
+        )
         return current
-    logger.info("the configuration has changed: recording is %s", "off" if changed.dump_enable is False else "on")
+    logger.info(
+        tr(
+            "the configuration has changed: recording is {which}",
+            which=tr("off") if changed.dump_enable is False else tr("on"),
+        )
+    )
     return changed

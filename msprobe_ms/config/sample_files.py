@@ -12,6 +12,7 @@ import yaml
 
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.text import suggestion
+from msprobe_ms.support.translation import tr
 
 _HERE = Path(__file__).parent
 FOLDER = _HERE / "samples"
@@ -33,7 +34,10 @@ class Sample(NamedTuple):
 @cache
 def samples() -> dict[str, Sample]:
     """Return every sample by the name of its file, the usual ones first."""
-    return {name: Sample(name, **described) for name, described in _yaml("samples.yaml").items()}
+    return {
+        name: Sample(name, tr(told["purpose"]), tr(told["cost"]), told["names"])
+        for name, told in _yaml("samples.yaml").items()
+    }
 
 
 def sample(name: str) -> Sample:
@@ -43,7 +47,14 @@ def sample(name: str) -> Sample:
     by_lower = {each.lower(): found for each, found in known.items()}
     if asked not in by_lower:
         accepted = ", ".join(found.names[0] if found.names else found.name for found in samples().values())
-        raise UsageError(f"config: {name!r} is no sample{suggestion(name, known)}; accepted are {accepted}")
+        raise UsageError(
+            tr(
+                "config: {name} is no sample{suggestion}; accepted are {accepted}",
+                name=repr(name),
+                suggestion=suggestion(name, known),
+                accepted=accepted,
+            )
+        )
     return by_lower[asked]
 
 
@@ -54,12 +65,16 @@ def key_lines(path: Path) -> Iterator[str]:
     width = max(len(key) for key in meanings)
     for key, value in content.items():
         if not isinstance(value, dict):
-            yield f"  {key:<{width}}  {meanings.get(key, '')}".rstrip()
+            yield _line(f"  {key:<{width}}", meanings.get(key))
     for key in content.get(task, {}):
-        yield f"  {key:<{width}}  {meanings.get(key, '')}".rstrip()
+        yield _line(f"  {key:<{width}}", meanings.get(key))
 
 
 @cache
 def _yaml(name: str) -> dict[str, Any]:
     content: dict[str, Any] = yaml.safe_load((_HERE / name).read_text(encoding="utf-8"))
     return content
+
+
+def _line(key: str, meaning: str | None) -> str:
+    return f"{key}  " + tr(meaning) if meaning else key.rstrip()

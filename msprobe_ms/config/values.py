@@ -14,17 +14,21 @@ from msprobe_ms.dump.dialects import API_PREFIXES, MODULE_PREFIXES
 from msprobe_ms.dump.names import BACKWARD, FORWARD, parse_entry
 from msprobe_ms.dump.patterns import PatternError, Range, is_literal, matcher
 from msprobe_ms.support.text import show, show_path, suggestion
+from msprobe_ms.support.translation import tr, tr_join
 
 #: ``rank`` and ``step`` select at most this many numbers (the msprobe family's bound).
 MOST_NUMBERS = 1_000_000
 #: Bounds of intervals: each is a column of a table.
 MOST_BOUNDS = 1_000
 
-NUMBERS = 'an integer of 0 or more, or an inclusive range such as "4-6"'
+NUMBERS = tr('an integer of 0 or more, or an inclusive range such as "4-6"')
 
 #: 18 digits keep every number within 64 bits.
 _SPAN = re.compile(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?")
 _LARGEST = 10**18 - 1
+
+#: What is nowhere else.
+NOWHERE: Mapping[str, str] = {}
 
 
 class Rejected(ValueError):
@@ -35,14 +39,25 @@ class Rejected(ValueError):
         self.mistakes = mistakes
 
 
-def one_of(*accepted: str, planned: Sequence[str] = ()) -> Callable[[object], object]:
-    """Return a check for one of ``accepted``; ``planned`` are known to the msprobe family but do not work here yet."""
+def one_of(*accepted: str, elsewhere: Mapping[str, str] = NOWHERE) -> Callable[[object], object]:
+    """Return a check for one of ``accepted``; ``elsewhere`` says of what the msprobe family knows where it is here."""
 
     def check(value: object) -> object:
         if isinstance(value, str) and value in accepted:
             return value
-        reason = "is not supported yet" if isinstance(value, str) and value in planned else "is not accepted"
-        raise Rejected(((), f"{show(value)} {reason}; use one of {', '.join(accepted)}{suggestion(value, accepted)}"))
+        reason = elsewhere.get(value, tr("is not accepted")) if isinstance(value, str) else tr("is not accepted")
+        raise Rejected(
+            (
+                (),
+                tr(
+                    "{value} {reason}; use one of {accepted}{suggestion}",
+                    value=show(value),
+                    reason=reason,
+                    accepted=", ".join(accepted),
+                    suggestion=suggestion(value, accepted),
+                ),
+            )
+        )
 
     return check
 
@@ -59,7 +74,9 @@ def numbers(value: object) -> frozenset[int]:
             raise Rejected(((), problem))
         return _bounded([selected])
     if not isinstance(value, (list, tuple, set, frozenset, range)):
-        raise Rejected(((), f'{show(value)} is not accepted; use a list, such as [0, 2, "4-6"], or [] for all'))
+        raise Rejected(
+            ((), tr('{value} is not accepted; use a list, such as [0, 2, "4-6"], or [] for all', value=show(value)))
+        )
     if len(value) > MOST_NUMBERS:
         raise Rejected(((), _too_many()))
     checked = [_span(member) for member in value]
@@ -75,11 +92,13 @@ def _span(member: object) -> tuple[range, str]:
         return range(member, member + 1), ""
     found = _SPAN.fullmatch(member) if isinstance(member, str) else None
     if not found:
-        return range(0), f"{show(member)} is not accepted; use {NUMBERS}"
+        return range(0), tr("{member} is not accepted; use {numbers}", member=show(member), numbers=NUMBERS)
     first = int(found[1])
     last = int(found[2] or found[1])
     if last < first:
-        return range(0), f'{show(member)} ends before it starts; use "{last}-{first}"'
+        return range(0), tr(
+            '{member} ends before it starts; use "{last}-{first}"', member=show(member), last=last, first=first
+        )
     return range(first, last + 1), ""
 
 
@@ -90,7 +109,7 @@ def _bounded(spans: list[range]) -> frozenset[int]:
 
 
 def _too_many() -> str:
-    return f"more than {MOST_NUMBERS} numbers are not accepted; use fewer, or [] for all"
+    return tr("more than {most_numbers} numbers are not accepted; use fewer, or [] for all", most_numbers=MOST_NUMBERS)
 
 
 #: The largest bound of an interval of gradients: that of 64 bits.
@@ -99,25 +118,27 @@ _LARGEST_BOUND = 2**63 - 1
 
 def bounds(value: object) -> tuple[float, ...]:
     """Check ascending numbers within 64 bits; returns them as they were given. Raises `Rejected`."""
-    accepted = "use ascending numbers within 64 bits, such as [-1, 0, 1]"
+    accepted = tr("use ascending numbers within 64 bits, such as [-1, 0, 1]")
     members = value if isinstance(value, (list, tuple)) else None
     if members is None or len(members) > MOST_BOUNDS:
-        raise Rejected(((), f"{show(value)} is not accepted; {accepted}"))
+        raise Rejected(((), tr("{value} is not accepted; {accepted}", value=show(value), accepted=accepted)))
     for place, member in enumerate(members):
         number = isinstance(member, (int, float)) and not isinstance(member, bool)
         if not number or not -_LARGEST_BOUND - 1 <= member <= _LARGEST_BOUND:
-            raise Rejected(((place,), f"{show(member)} is not accepted; {accepted}"))
+            raise Rejected(
+                ((place,), tr("{member} is not accepted; {accepted}", member=show(member), accepted=accepted))
+            )
     if any(low >= high for low, high in pairwise(members)):
-        raise Rejected(((), f"{show(value)} does not ascend; {accepted}"))
+        raise Rejected(((), tr("{value} does not ascend; {accepted}", value=show(value), accepted=accepted)))
     return tuple(members)
 
 
 #: Arguments of other debuggers of the family, and where their matter goes here.
 _ELSEWHERE = {
-    "model": "the network goes to start(model)",
-    "token_range": "it goes to start(model, token_range)",
-    "rank_id": "it goes to start(model, rank_id=…)",
-    "config": "the file is config_path",
+    "model": tr("the network goes to start(model)"),
+    "token_range": tr("it goes to start(model, token_range)"),
+    "rank_id": tr("it goes to start(model, rank_id=…)"),
+    "config": tr("the file is config_path"),
 }
 
 
@@ -126,9 +147,16 @@ def unknown_arguments(unknown: Iterable[str]) -> str:
     accepted = ("config_path", "task", "dump_path", "level", "step")
     lines = []
     for name in unknown:
-        hint = _ELSEWHERE.get(name, "every other key goes into the file that config_path names")
-        lines.append(f"PrecisionDebugger: {name}: unknown argument{suggestion(name, accepted)}; {hint}")
-    return "\n".join([*lines, f"accepted are {', '.join(accepted)}"])
+        hint = _ELSEWHERE.get(name, tr("every other key goes into the file that config_path names"))
+        lines.append(
+            tr(
+                "PrecisionDebugger: {name}: unknown argument{suggestion}; {hint}",
+                name=name,
+                suggestion=suggestion(name, accepted),
+                hint=hint,
+            )
+        )
+    return tr_join("\n", [*lines, tr("accepted are {accepted}", accepted=", ".join(accepted))])
 
 
 def is_range(value: object) -> bool:
@@ -146,8 +174,10 @@ def writable_folder(path: Path) -> Path:
     path = Path(os.path.abspath(path))
     existing = _nearest_existing(path)
     if not existing.is_dir():
-        unusable = f"{show_path(path)} is not usable: " if existing != path else ""
-        raise Rejected(((), f"{unusable}{_what_is(existing)}; use a folder, or a new path"))
+        unusable = tr("{path} is not usable: ", path=show_path(path)) if existing != path else ""
+        raise Rejected(
+            ((), tr("{unusable}{what_is}; use a folder, or a new path", unusable=unusable, what_is=_what_is(existing)))
+        )
     try:
         # Asking the kernel is the one check that holds for root, read-only mounts and kernel file systems alike.
         with tempfile.TemporaryFile(dir=existing):
@@ -155,7 +185,14 @@ def writable_folder(path: Path) -> Path:
     except OSError as error:
         place = f"{show_path(existing)}: {error.strerror}"
         raise Rejected(
-            ((), f"{show_path(path)} cannot be written ({place}); use a folder this user may write")
+            (
+                (),
+                tr(
+                    "{path} cannot be written ({place}); use a folder this user may write",
+                    path=show_path(path),
+                    place=place,
+                ),
+            )
         ) from None
 
 
@@ -170,8 +207,8 @@ def _nearest_existing(path: Path) -> Path:
 
 
 def _what_is(path: Path) -> str:
-    kind = "a link to nothing" if stat.S_ISLNK(os.lstat(path).st_mode) and not path.exists() else "a file"
-    return f"{show_path(path)} is {kind}"
+    kind = tr("a link to nothing") if stat.S_ISLNK(os.lstat(path).st_mode) and not path.exists() else "a file"
+    return tr("{path} is {kind}", path=show_path(path), kind=kind)
 
 
 def beside_or_here(path: Path, config_file: Path) -> Path:
@@ -181,26 +218,35 @@ def beside_or_here(path: Path, config_file: Path) -> Path:
         if place.is_file():
             return place
     looked = " and ".join(show_path(place) for place in places)
-    raise Rejected(((), f"{show_path(path)} is not a file (looked for {looked}); use the path of a yaml file"))
+    raise Rejected(
+        (
+            (),
+            tr(
+                "{path} is not a file (looked for {looked}); use the path of a file that is there",
+                path=show_path(path),
+                looked=looked,
+            ),
+        )
+    )
 
 
-_MODULE_GRAMMAR = (
+_MODULE_GRAMMAR = tr(
     'a module as {Cell or Module}.{name}.{Class}.{forward or backward}.{n}, such as "Cell.net.fc1.Dense.forward.0"'
 )
-_API_GRAMMAR = 'an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"'
+_API_GRAMMAR = tr('an API as {Prefix}.{api}.{n}.{forward or backward}, such as "Functional.relu.0.forward"')
 
-_PATTERN = 'a pattern, such as "class:LayerNorm"'
+_PATTERN = tr('a pattern, such as "class:LayerNorm"')
 
 _MOST_SKIPPED = 1_000_000
 
 _FROM, _UNTIL = "from", "until"
-_HALF_OPEN = f'{{"{_FROM}": first included, "{_UNTIL}": last excluded}}'
+_HALF_OPEN = tr('{{"{from_name}": first included, "{until}": last excluded}}', from_name=_FROM, until=_UNTIL)
 
 
 def pattern(text: str) -> str:
     """A member of ``list`` or ``tensor_list``: a text of the grammar of `msprobe_ms.dump.patterns`."""
     if not text:
-        raise Rejected(((), '"" is in every name; use a part of one, such as "relu", or [] for all'))
+        raise Rejected(((), tr('"" is in every name; use a part of one, such as "relu", or [] for all')))
     if problem := _pattern_problem(text):
         raise Rejected(((), problem))
     return text
@@ -221,23 +267,32 @@ _PLACE = re.compile(r"(?:[0-9]{1,9}|\*\*?)(?:_(?:[0-9]{1,9}|\*\*?))*")
 def call_place(text: str) -> str:
     """A member of ``places``: a text of the grammar of `msprobe_ms.recording.selection.places`."""
     if not _PLACE.fullmatch(text):
-        accepted = 'use numbers from 0 up, such as "3", "3_1", or "3_**" for all inside the fourth call'
-        raise Rejected(((), f"{show(text)} is not accepted; {accepted}"))
+        accepted = tr('use numbers from 0 up, such as "3", "3_1", or "3_**" for all inside the fourth call')
+        raise Rejected(((), tr("{text} is not accepted; {accepted}", text=show(text), accepted=accepted)))
     return text
 
 
 def skip_count(value: object) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_SKIPPED:
         return value
-    accepted = f"use an integer n from 0 to {_MOST_SKIPPED}: every n-th call is recorded"
-    raise Rejected(((), f"{show(value)} is not accepted; {accepted}"))
+    accepted = tr("use an integer n from 0 to {most_skipped}: every n-th call is recorded", most_skipped=_MOST_SKIPPED)
+    raise Rejected(((), tr("{value} is not accepted; {accepted}", value=show(value), accepted=accepted)))
 
 
 def counting(value: object) -> int:
     """Check a number of steps or samples; raises `Rejected`."""
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST_SKIPPED:
         return value
-    raise Rejected(((), f"{show(value)} is not accepted; use an integer from 1 to {_MOST_SKIPPED}"))
+    raise Rejected(
+        (
+            (),
+            tr(
+                "{value} is not accepted; use an integer from 1 to {most_skipped}",
+                value=show(value),
+                most_skipped=_MOST_SKIPPED,
+            ),
+        )
+    )
 
 
 def scope_range(value: object, level: str | None) -> Range | None:
@@ -250,16 +305,35 @@ def scope_range(value: object, level: str | None) -> Range | None:
     if isinstance(value, Mapping):
         return _half_open(value, level)
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise Rejected(((), f"{show(value)} is not accepted; use [start, end], {_HALF_OPEN}, or [] for everything"))
+        raise Rejected(
+            (
+                (),
+                tr(
+                    "{value} is not accepted; use [start, end], {half_open}, or [] for everything",
+                    value=show(value),
+                    half_open=_HALF_OPEN,
+                ),
+            )
+        )
     if len(value) > 2:
-        raise Rejected(((), f"{len(value)} names are not accepted; use [start, end], or [] for everything"))
+        raise Rejected(
+            ((), tr("{count} names are not accepted; use [start, end], or [] for everything", count=len(value)))
+        )
     _check_ends(enumerate(value), level)
     return _range(value[0], value[-1], includes_last=True) if value else None
 
 
 def _half_open(value: Mapping[str, object], level: str | None) -> Range | None:
     mistakes = [
-        ((key,), f"unknown key; use {_FROM}, {_UNTIL}{suggestion(key, (_FROM, _UNTIL))}")
+        (
+            (key,),
+            tr(
+                "unknown key; use {from_name}, {until}{suggestion}",
+                from_name=_FROM,
+                until=_UNTIL,
+                suggestion=suggestion(key, (_FROM, _UNTIL)),
+            ),
+        )
         for key in value
         if key not in (_FROM, _UNTIL)
     ]
@@ -268,7 +342,12 @@ def _half_open(value: Mapping[str, object], level: str | None) -> Range | None:
     first, last = value.get(_FROM), value.get(_UNTIL)
     _check_ends(value.items(), level)
     if first is not None and first == last:
-        raise Rejected(((_UNTIL,), f"{show(last)} is where the range begins, which leaves nothing; use a later entry"))
+        raise Rejected(
+            (
+                (_UNTIL,),
+                tr("{last} is where the range begins, which leaves nothing; use a later entry", last=show(last)),
+            )
+        )
     return _range(first, last, includes_last=False)
 
 
@@ -287,14 +366,18 @@ def _end_problem(end: object, level: str | None) -> str:
     if end is None:
         return ""
     if not isinstance(end, str):
-        return f"{show(end)} is not accepted; use the name of an entry in quotes, or null for an open end"
+        return tr("{end} is not accepted; use the name of an entry in quotes, or null for an open end", end=show(end))
     if end and not is_literal(end):
         return _pattern_problem(end) or _level_problem(end, _side(end), level)
     parsed = parse_entry(end)
     if parsed is None or parsed.direction not in (FORWARD, BACKWARD):
         grammars = [_MODULE_GRAMMAR] if level != "L1" else []
         grammars += [_API_GRAMMAR] if level != "L0" else []
-        return f"{show(end)} is not the name of an entry; use {'; or '.join([*grammars, _PATTERN])}"
+        return tr(
+            "{end} is not the name of an entry; use {value}",
+            end=show(end),
+            value=tr_join(tr("; or "), [*grammars, _PATTERN]),
+        )
     return _level_problem(end, parsed.is_module, level)
 
 
@@ -308,7 +391,13 @@ def _side(text: str) -> bool | None:
 
 def _level_problem(end: str, is_module: bool | None, level: str | None) -> str:
     if level == "L0" and is_module is False:
-        return f"{show(end)} is an API, and level L0 records modules; use {_MODULE_GRAMMAR}"
+        return tr(
+            "{end} is an API, and level L0 records modules; use {module_grammar}",
+            end=show(end),
+            module_grammar=_MODULE_GRAMMAR,
+        )
     if level == "L1" and is_module is True:
-        return f"{show(end)} is a module, and level L1 records APIs; use {_API_GRAMMAR}"
+        return tr(
+            "{end} is a module, and level L1 records APIs; use {api_grammar}", end=show(end), api_grammar=_API_GRAMMAR
+        )
     return ""

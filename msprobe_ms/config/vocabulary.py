@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict
 
+from msprobe_ms.support.translation import tr
+
 #: The tasks and levels that work, as types: an editor proposes them, a type checker refuses all others.
 TaskName: TypeAlias = Literal["statistics", "tensor", "structure", "overflow_check", "exception_dump", "grad_probe"]
 LevelName: TypeAlias = Literal["L0", "L1", "mix", "L2", "debug"]
 
-#: Tasks of the msprobe family that have no dump here (yet); each may have its section in a file.
-OTHER_TASKS = (
-    "run_ut",
-    "online_run_ut",
-    "acc_check",
-    "diff_check",
-    "nan_check",
-)
+#: Tasks of the msprobe family that record nothing → what does that work; each may have its section in a file.
+OTHER_TASKS = {
+    "run_ut": tr("is a command, msprobe run_ut"),
+    "online_run_ut": tr("is a key of the section tensor"),
+    "acc_check": tr("is a command, msprobe acc_check"),
+    "diff_check": tr("is not supported"),
+    "nan_check": tr("is not supported, overflow_check is"),
+}
 
 #: Tasks that write a dump, and those of them that store whole tensors.
 DUMP_TASKS = ("statistics", "tensor", "structure", "overflow_check", "exception_dump")
@@ -36,9 +38,20 @@ CASCADING_LEVELS = ("mix", "L2")
 
 #: What a list as ``summary_mode`` may name (level L2, compiled graphs), as the msprobe family writes it.
 CATEGORIES = (
-    "max", "min", "mean", "l2norm", "count", "negative zero count", "positive zero count", "zero count", "nan count",
-    "negative inf count", "positive inf count", "hash", "md5",
-)  # fmt: skip
+    "max",
+    "min",
+    "mean",
+    "l2norm",
+    "count",
+    tr("negative zero count"),
+    tr("positive zero count"),
+    "zero count",
+    "nan count",
+    tr("negative inf count"),
+    tr("positive inf count"),
+    "hash",
+    "md5",
+)
 
 #: Keys of a task's section that compiled graphs heed at level L2 → the tasks whose kernels they concern.
 KERNEL_KEYS = {
@@ -90,10 +103,12 @@ class Selection(TypedDict, total=False):
     parameters: bool
     model_itself: bool
     layers: bool
+    primitives: bool
     numbers: Literal["by_name", "by_position"]
     call_sites: bool
     strides: bool
     api_list: str
+    acl_config: str
     scope: Sequence[str | None] | Mapping[str, str | None]
     list: Sequence[str]
     skip: int

@@ -20,17 +20,20 @@ from packaging.requirements import Requirement
 import msprobe_ms
 from msprobe_ms.config.values import Rejected, writable_folder
 from msprobe_ms.frameworks import FRAMEWORKS
+from msprobe_ms.support.translation import tr
 
 _NAME = "msprobe-ms"
 #: Seconds in which a framework has to be imported: some seconds, on a busy machine a minute.
 _LONGEST_IMPORT = 180
 #: Bytes that a disk should have free: a step of tensors of a small network takes some hundred megabytes.
 _LITTLE = 1 << 30
+#: Modes of frameworks, as these name them.
+_MODES = (tr("dynamic graphs"), tr("compiled graphs"), tr("eager mode"))
 #: Extras → what they are for.
 _EXTRAS = {
-    "dataframe": "comparison.frame, a table for notebooks",
-    "cluster": "compare --scheduler, many machines",
-    "onnx": "export --to onnx",
+    "dataframe": tr("comparison.frame, a table for notebooks"),
+    "cluster": tr("compare --scheduler, many machines"),
+    "onnx": tr("export --to onnx"),
     "completion": "msprobe completion",
 }
 
@@ -53,7 +56,10 @@ class Finding(NamedTuple):
 
 def examine(dump_path: Path) -> Iterator[Finding]:
     """Yield what is found, as it is found; ``dump_path`` is where dumps are to be written. Changes nothing."""
-    yield Finding(State.GOOD, f"msprobe_ms {msprobe_ms.__version__} in {Path(msprobe_ms.__file__).parent}")
+    yield Finding(
+        State.GOOD,
+        tr("msprobe_ms {version} in {parent}", version=msprobe_ms.__version__, parent=Path(msprobe_ms.__file__).parent),
+    )
     yield _python()
     yield from _packages()
     for package, (name, extra) in FRAMEWORKS.items():
@@ -65,9 +71,19 @@ def examine(dump_path: Path) -> Iterator[Finding]:
 
 
 def _python() -> Finding:
-    text = f"Python {platform.python_version()} ({sys.executable}), {platform.system()} {platform.machine()}"
+    text = tr(
+        "Python {python_version} ({executable}), {system} {machine}",
+        python_version=platform.python_version(),
+        executable=sys.executable,
+        system=platform.system(),
+        machine=platform.machine(),
+    )
     if sys.version_info >= (3, 13):
-        return Finding(State.ABSENT, f"{text}: MindSpore has no wheels for it", "use 3.10 to 3.12 to record MindSpore")
+        return Finding(
+            State.ABSENT,
+            tr("{text}: MindSpore has no wheels for it", text=text),
+            tr("use 3.10 to 3.12 to record MindSpore"),
+        )
     return Finding(State.GOOD, text)
 
 
@@ -75,18 +91,26 @@ def _packages() -> Iterator[Finding]:
     try:
         required = [Requirement(text) for text in metadata.requires(_NAME) or []]
     except metadata.PackageNotFoundError:
-        advice = "pip install it, or its dependencies may be missing"
-        yield Finding(State.ABSENT, f"{_NAME} is not installed, it runs from its folder", advice)
+        advice = tr("pip install it, or its dependencies may be missing")
+        yield Finding(State.ABSENT, tr("{name} is not installed, it runs from its folder", name=_NAME), advice)
         return
     wrong = [each for each in required if each.marker is None and not _is_met(each)]
     for each in wrong:
-        yield Finding(State.WRONG, f"{each.name} {_version(each.name) or 'is missing'}", f'pip install "{each}"')
+        yield Finding(
+            State.WRONG,
+            tr("{name} {version}", name=each.name, version=_version(each.name) or tr("is missing")),
+            tr('pip install "{each}"', each=each),
+        )
     if not wrong:
-        yield Finding(State.GOOD, "every package that it requires is there")
+        yield Finding(State.GOOD, tr("every package that it requires is there"))
     for extra, purpose in _EXTRAS.items():
         wanted = [each for each in required if each.marker is not None and each.marker.evaluate({"extra": extra})]
         if wanted and not all(map(_is_met, wanted)):
-            yield Finding(State.ABSENT, f"{purpose}: not here", f'if wanted: pip install "{_NAME}[{extra}]"')
+            yield Finding(
+                State.ABSENT,
+                tr("{purpose}: not here", purpose=purpose),
+                tr('if wanted: pip install "{name}[{extra}]"', name=_NAME, extra=extra),
+            )
 
 
 def _is_met(required: Requirement) -> bool:
@@ -107,20 +131,37 @@ def _framework(package: str, name: str, extra: str) -> Iterator[Finding]:
     except (ImportError, ValueError):
         there = False
     if not there:
-        yield Finding(State.ABSENT, f"{name} is not installed", f'to record it: pip install "{_NAME}[{extra}]"')
+        yield Finding(
+            State.ABSENT,
+            tr("{name} is not installed", name=name),
+            tr('to record it: pip install "{name}[{extra}]"', name=_NAME, extra=extra),
+        )
         return
     if package == "mindspore" and (numpy := _version("numpy") or "").split(".")[0] not in ("", "1"):
-        yield Finding(State.WRONG, f"numpy {numpy} beside MindSpore, which needs 1.x", 'pip install "numpy<2"')
+        yield Finding(
+            State.WRONG, tr("numpy {numpy} beside MindSpore, which needs 1.x", numpy=numpy), tr('pip install "numpy<2"')
+        )
     told = _probe(extra)
     if isinstance(told, str):
-        again = f'python -c "import {package}" shows all of it'
-        yield Finding(State.WRONG, f"{name} cannot be used: {told}", again)
+        again = tr('python -c "import {package}" shows all of it', package=package)
+        yield Finding(State.WRONG, tr("{name} cannot be used: {told}", name=name, told=told), again)
         return
-    yield Finding(State.GOOD, f"{name} {told['version']} on {told['device']}")
+    yield Finding(
+        State.GOOD, tr("{name} {told} on {other_told}", name=name, told=told["version"], other_told=told["device"])
+    )
     for mode, levels in told["modes"].items():
         left_out = [level for level in ("L0", "L1", "mix", "L2", "debug") if level not in levels]
-        without = f"; not {', '.join(left_out)}" if left_out else ""
-        yield Finding(State.GOOD, f"{name}, {mode}: level {', '.join(levels)}{without}")
+        without = tr("; not {left_out}", left_out=", ".join(left_out)) if left_out else ""
+        yield Finding(
+            State.GOOD,
+            tr(
+                "{name}, {mode}: level {levels}{without}",
+                name=name,
+                mode=tr(mode),
+                levels=", ".join(levels),
+                without=without,
+            ),
+        )
 
 
 def _probe(extra: str) -> dict[str, dict[str, list[str]]] | str:
@@ -133,28 +174,32 @@ def _probe(extra: str) -> dict[str, dict[str, list[str]]] | str:
             env={**os.environ, "PYTHONPATH": search},
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        return f"it could not be imported within {_LONGEST_IMPORT} seconds"
+        return tr("it could not be imported within {longest_import} seconds", longest_import=_LONGEST_IMPORT)
     lines = (done.stdout if done.returncode == 0 else done.stderr).strip().splitlines()
     if done.returncode == 0 and lines:
         answer: dict[str, dict[str, list[str]]] = json.loads(lines[-1])
         return answer
-    return lines[-1] if lines else f"importing it ended with status {done.returncode}"
+    return lines[-1] if lines else tr("importing it ended with status {returncode}", returncode=done.returncode)
 
 
 def _folder(dump_path: Path) -> Finding:
     try:
-        return Finding(State.GOOD, f"{writable_folder(dump_path)} can be written")
+        return Finding(State.GOOD, tr("{writable_folder} can be written", writable_folder=writable_folder(dump_path)))
     except Rejected as rejected:
         ((_, text), *_) = rejected.mistakes
-        return Finding(State.WRONG, f"dump_path {text}", "give another dump_path, or ask for access")
+        return Finding(State.WRONG, tr("dump_path {text}", text=text), tr("give another dump_path, or ask for access"))
     except (OSError, ValueError) as error:
-        return Finding(State.WRONG, f"dump_path {dump_path}: {error}", "give another dump_path")
+        return Finding(
+            State.WRONG,
+            tr("dump_path {dump_path}: {error}", dump_path=dump_path, error=error),
+            tr("give another dump_path"),
+        )
 
 
 def _disk(dump_path: Path) -> Finding:
     path = dump_path.absolute()
     there = next(each for each in (path, *path.parents) if each.exists())
     free = shutil.disk_usage(there).free
-    text = f"{free / 1e9:.1f} GB free where {dump_path} lies"
-    advice = "tensors of one step may fill it: task statistics takes little, or give another dump_path"
+    text = tr("{free:.1f} GB free where {dump_path} lies", free=free / 1000000000.0, dump_path=dump_path)
+    advice = tr("tensors of one step may fill it: task statistics takes little, or give another dump_path")
     return Finding(State.WRONG, text, advice) if free < _LITTLE else Finding(State.GOOD, text)

@@ -18,6 +18,7 @@ from functools import lru_cache
 from sys import intern
 
 from msprobe_ms.dump.dialects import MODULE_PREFIXES
+from msprobe_ms.support.translation import tr_count
 
 FORWARD = "forward"
 BACKWARD = "backward"
@@ -196,7 +197,7 @@ def counted_entries(count: int) -> str:
     >>> counted_entries(1), counted_entries(20)
     ('1 entry', '20 entries')
     """
-    return "1 entry" if count == 1 else f"{count} entries"
+    return tr_count("{count} entry", "{count} entries", count)
 
 
 def is_fused(path: str) -> bool:
@@ -227,6 +228,17 @@ def is_loss(parsed: EntryName | None) -> bool:
 def is_update(parsed: EntryName | None) -> bool:
     """Whether an entry is what an optimizer made of one parameter."""
     return parsed is not None and parsed.prefix == OPTIMIZER and parsed.direction == FORWARD
+
+
+def is_of_training(parsed: EntryName | None) -> bool:
+    """Whether an inference would not have this entry: a gradient, an update, the loss.
+
+    >>> [is_of_training(parse_entry(f"Functional.relu.0.{direction}")) for direction in (FORWARD, BACKWARD)]
+    [False, True]
+    """
+    if parsed is None:
+        return False
+    return parsed.direction in (BACKWARD, PARAMETERS_GRAD) or is_loss(parsed) or is_update(parsed)
 
 
 def is_function(parsed: EntryName | None) -> bool:

@@ -17,6 +17,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from msprobe_ms.dump.names import DEBUG, EntryName, parse_entry
+from msprobe_ms.support.translation import tr
 
 _CLASS = "class:"
 _REGEX = "name-regex("
@@ -46,7 +47,7 @@ def matcher(text: str) -> Matcher:
     if text.startswith(_REGEX):
         return _by_regex(text)
     if not text:
-        raise PatternError("is in every name")
+        raise PatternError(tr("is in every name"))
     return _by_parts(text)
 
 
@@ -70,7 +71,13 @@ def _by_parts(text: str) -> Matcher:
 
 def _by_class(name: str) -> Matcher:
     if not re.fullmatch(r"[\w*]+", name):
-        raise PatternError(f'is no class; use its bare name after the colon: "{_CLASS}{_bare_class(name)}"')
+        raise PatternError(
+            tr(
+                'is no class; use its bare name after the colon: "{name}{bare_class}"',
+                name=_CLASS,
+                bare_class=_bare_class(name),
+            )
+        )
     wanted = _family(name)
 
     def matches(entry: str) -> bool:
@@ -106,7 +113,7 @@ def _family(name: str) -> str:
 
 def _by_regex(text: str) -> Matcher:
     if not text.endswith(")"):
-        raise PatternError('has no closing bracket; use "name-regex(…)"')
+        raise PatternError(tr('has no closing bracket; use "name-regex(…)"'))
     expression = text[len(_REGEX) : -1]
     try:
         with warnings.catch_warnings():
@@ -114,9 +121,9 @@ def _by_regex(text: str) -> Matcher:
             wanted = re.compile(expression)
     except re.error as error:
         place = "" if error.pos is None else f" at character {error.pos + 1} of it"
-        raise PatternError(f"holds no regular expression ({error.msg}{place})") from None
+        raise PatternError(tr("holds no regular expression ({msg}{place})", msg=error.msg, place=place)) from None
     except (OverflowError, RecursionError) as error:
-        raise PatternError(f"holds a regular expression that cannot be used ({error})") from None
+        raise PatternError(tr("holds a regular expression that cannot be used ({error})", error=error)) from None
     return lambda name: wanted.fullmatch(name) is not None
 
 

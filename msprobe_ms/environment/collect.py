@@ -22,6 +22,7 @@ from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import DumpFormatError, UsageError
 from msprobe_ms.support.files import open_regular, replacing
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.yaml_files import UnreadableError, read_text, read_texts
 
 #: The parts of an environment, as sheets of msprobe's config_check have them.
@@ -89,9 +90,13 @@ def _settings(file: Path) -> Iterator[tuple[str, Any]]:
     except UnreadableError as error:
         raise UsageError(f"{file}: {error}") from None
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{file}: {error}; accepted are shell scripts, yaml and json") from None
+        raise UsageError(
+            tr("{file}: {error}; accepted are shell scripts, yaml and json", file=file, error=error)
+        ) from None
     if len(found) > _MOST:
-        raise UsageError(f"{file}: holds more than {_MOST} settings; give the file of one training")
+        raise UsageError(
+            tr("{file}: holds more than {most} settings; give the file of one training", file=file, most=_MOST)
+        )
     yield from found
 
 
@@ -107,7 +112,7 @@ def _flat(content: Any) -> Iterator[tuple[str, Any]]:
             waiting += [(f"{place}.{key}" if place else str(key), each) for key, each in inside][::-1]
         elif place:
             yield place, _value(str(value))
-    raise ValueError(f"it holds more than {_MOST} settings")
+    raise ValueError(tr("it holds more than {most} settings", most=_MOST))
 
 
 def _of_shell(text: str) -> Iterator[tuple[str, Any]]:
@@ -162,7 +167,10 @@ def _data(step: int, dump: Dump) -> Iterator[tuple[str, Any]]:
         if entry.parsed is not None and entry.parsed.is_module and entry.parsed.direction == FORWARD:
             inputs = [item for item in entry.items if item.state == "input" and item.kind == "tensor"]
             if inputs:
-                yield from ((f"step {step}: input {'.'.join(item.path)}", _figures(item)) for item in inputs)
+                yield from (
+                    (tr("step {step}: input {path}", step=step, path=".".join(item.path)), _figures(item))
+                    for item in inputs
+                )
                 return
 
 
@@ -197,7 +205,9 @@ def write_collection(collection: Collection, path: Path) -> None:
                 with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
                     archive.writestr(_MEMBER, text)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+        raise UsageError(
+            tr("{path}: cannot be written: {strerror}", path=path, strerror=error.strerror or error)
+        ) from None
 
 
 def read_collection(path: Path) -> Collection:
@@ -209,12 +219,14 @@ def read_collection(path: Path) -> Collection:
     try:
         content = json.loads(_content(path))
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise UsageError(
+            tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+        ) from None
     except (ValueError, RecursionError, KeyError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise DumpFormatError(f"{path}: is no collection of config_check: {error}") from None
+        raise DumpFormatError(tr("{path}: is no collection of config_check: {error}", path=path, error=error)) from None
     if not isinstance(content, dict) or not all(isinstance(content.get(each), dict) for each in SECTIONS):
         raise DumpFormatError(
-            f"{path}: is no collection of config_check; make one with msprobe config_check -d -o FILE"
+            tr("{path}: is no collection of config_check; make one with msprobe config_check -d -o FILE", path=path)
         )
     return {section: content[section] for section in SECTIONS}
 
@@ -226,5 +238,5 @@ def _content(path: Path) -> bytes:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive, archive.open(_MEMBER) as member:
             raw = member.read(_LONGEST_COLLECTION + 1)
     if len(raw) > _LONGEST_COLLECTION:
-        raise ValueError(f"it is larger than {_LONGEST_COLLECTION >> 20} MiB")
+        raise ValueError(tr("it is larger than {longest_collection} MiB", longest_collection=_LONGEST_COLLECTION >> 20))
     return raw

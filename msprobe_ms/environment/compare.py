@@ -11,6 +11,7 @@ from typing import Any
 
 from msprobe_ms.comparison.pairing.rules.files import load_mappings
 from msprobe_ms.environment.collect import SECTIONS, Collection
+from msprobe_ms.support.translation import tr
 from msprobe_ms.weights.names import pair_names
 
 
@@ -80,10 +81,10 @@ def _section(section: str, target: Mapping[str, Any], golden: Mapping[str, Any])
         if name in pairs:
             yield _row(section, name, value, golden[pairs[name]])
         else:
-            yield ConfigRow(section, name, value, None, _lone(section, name), "only in the target")
+            yield ConfigRow(section, name, value, None, _lone(section, name), tr("only in the target"))
     for name, value in golden.items():
         if name not in taken:
-            yield ConfigRow(section, name, None, value, _lone(section, name), "only in the golden")
+            yield ConfigRow(section, name, None, value, _lone(section, name), tr("only in the golden"))
 
 
 def _canonical(name: str) -> str:
@@ -131,7 +132,7 @@ def _tensors_differ(target: Any, golden: Any) -> str:
         return "" if target == golden else "differs"
     shapes = target.get("shape"), golden.get("shape")
     if shapes[0] != shapes[1] and _squeezed(shapes[0]) != _squeezed(shapes[1]):
-        return f"shapes {shapes[0]} and {shapes[1]}"
+        return tr("shapes {shapes} and {other_shapes}", shapes=shapes[0], other_shapes=shapes[1])
     checksums = target.get("md5"), golden.get("md5")
     if checksums[0] and checksums[0] == checksums[1]:
         return ""
@@ -145,7 +146,7 @@ def _tensors_differ(target: Any, golden: Any) -> str:
         if one != other and not (math.isnan(one) and math.isnan(other)):
             finite = math.isfinite(one) and math.isfinite(other)
             if not finite or abs(one - other) > _RELATIVE * max(size, abs(one), abs(other)):
-                return f"{name} {one:.7g} and {other:.7g}"
+                return tr("{name} {one:.7g} and {other:.7g}", name=name, one=one, other=other)
     return "" if compared or checksums[0] == checksums[1] else "checksums differ"
 
 

@@ -14,6 +14,7 @@ from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.environment.collect import SECTIONS
 from msprobe_ms.environment.compare import ConfigRow, Status
 from msprobe_ms.environment.page import write_environments_page
+from msprobe_ms.support.translation import tr, tr_join
 
 _TITLES = ("section", "name", "target", "golden", "result", "note")
 _COLOURS = {Status.ERROR: RowColour.RED, Status.WARNING: RowColour.YELLOW, Status.PASS: RowColour.NONE}
@@ -53,25 +54,35 @@ def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
     differing = counts[Status.ERROR]
     verdict = "DIFFERENT" if differing else "EQUAL" if not counts[Status.WARNING] else "MOSTLY EQUAL"
     yield (
-        f"{verdict}: {differing} of {len(rows)} differ in what changes numbers, {counts[Status.WARNING]} in what may "
-        f"({', '.join(_by_section(rows))})"
+        tr(
+            "{verdict}: {differing} of {count} differ in what changes numbers, {counts} in what may ({by_section})",
+            verdict=verdict,
+            differing=differing,
+            count=len(rows),
+            counts=counts[Status.WARNING],
+            by_section=tr_join(", ", _by_section(rows)),
+        )
     )
     for status in (Status.ERROR, Status.WARNING):
         found = [row for row in rows if row.status is status]
         for row in found[:_TOLD]:
             yield f"  {status.value}: {row.section} {row.name}: {_told(row)}"
         if len(found) > _TOLD:
-            yield f"  and {len(found) - _TOLD} more of {status.value}"
+            yield tr("  and {count} more of {value}", count=len(found) - _TOLD, value=status.value)
 
 
 def _by_section(rows: Sequence[ConfigRow]) -> Iterator[str]:
     for section in SECTIONS:
         own = [row for row in rows if row.section == section]
         bad = sum(row.status is Status.ERROR for row in own)
-        yield f"{section} {bad} of {len(own)}" if own else f"{section} not collected"
+        yield (
+            tr("{section} {bad} of {count}", section=section, bad=bad, count=len(own))
+            if own
+            else tr("{section} not collected", section=section)
+        )
 
 
 def _told(row: ConfigRow) -> str:
     if isinstance(row.target, dict) or isinstance(row.golden, dict):
         return row.note
-    return f"{row.target}, golden {row.golden}" if row.note == "differs" else row.note
+    return tr("{target}, golden {golden}", target=row.target, golden=row.golden) if row.note == "differs" else row.note

@@ -20,7 +20,7 @@ from msprobe_ms.arrays.statistics import parts
 from msprobe_ms.dump.dialects import Dialect
 from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, GraphRun
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped, UpdateTaps
-from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
+from msprobe_ms.frameworks.kernel_dump import DeviceDump, KernelDumpControl
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
 from msprobe_ms.frameworks.quiet import Quiet
 from msprobe_ms.frameworks.repeating import Repeater
@@ -230,6 +230,13 @@ class Framework(ABC):
 
     #: Why single kernels cannot be recorded here, a sentence; None where they can.
     no_kernels: str | None = "Level L2 records kernels of MindSpore 2.9 and later; use one of L0, L1, mix"
+
+    def device_dump(self, configuration: Path | None) -> DeviceDump | None:
+        """Return the dump of a device that shows no kernel one by one; None where `intercept_kernels` has them.
+
+        Raises UsageError where there is no such device, and for a ``configuration`` that it does not take.
+        """
+        return None
 
     def intercept_kernels(self, on_kernel: OnKernel) -> Hooks:
         """Return what brings every kernel that this thread launches to ``on_kernel``. Only without `no_kernels`."""

@@ -11,8 +11,10 @@ from typing import Any
 from weakref import WeakSet
 
 from msprobe_ms.frameworks.own_hooks import OwnHook, tables_of
-from msprobe_ms.support.patching import Hooks, Patch, Patches, wrapped_by_us
+from msprobe_ms.support.patching import Hooks, Patch, Patches
+from msprobe_ms.support.stand_in import StandIn, genuine
 
+_FUNCTIONS = (FunctionType, StandIn)
 _SHALLOW, _DEEP, _COPYING = copy.copy.__code__, copy.deepcopy.__code__, copy._reconstruct.__code__  # type: ignore[attr-defined]
 
 
@@ -111,13 +113,13 @@ def _cleaned(state: Any, *, pickled: bool) -> Any:
     if ours:
         for name, table in tables.items():
             changed[name] = type(table)((key, value) for key, value in table.items() if key not in ours)
-    functions = ((name, value) for name, value in state.items() if type(value) is FunctionType)
-    instead = _wrapper_in_place if pickled else wrapped_by_us
-    changed |= {name: function for name, value in functions if (function := instead(value)) is not None}
+    instead = _to_pickle if pickled else genuine
+    functions = ((name, value) for name, value in state.items() if issubclass(type(value), _FUNCTIONS))
+    changed |= {name: function for name, value in functions if (function := instead(value)) is not value}
     return {**state, **changed} if changed else state
 
 
-def _wrapper_in_place(function: FunctionType) -> Any:
-    """The wrapper that stands in the place where pickle looks for this function, such as ``activation=F.relu``."""
+def _to_pickle(function: Any) -> Any:
+    """What stands where pickle looks for this function, such as ``activation=F.relu``, which it insists on."""
     found = getattr(sys.modules.get(function.__module__), "__dict__", {}).get(function.__name__)
-    return found if wrapped_by_us(found) is function else None
+    return found if genuine(found) is genuine(function) else function

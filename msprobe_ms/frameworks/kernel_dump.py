@@ -1,8 +1,9 @@
-"""The interface of a framework's own dump of compiled graphs' kernels."""
+"""The interfaces of kernel dumps that are not ours: a framework's, of compiled graphs, and a device's."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 
@@ -38,3 +39,14 @@ class KernelDumpControl(Protocol):
 
     def pause(self, nowhere: int) -> None:
         """All kernels launched so far are on disk; those launched from here on are not recorded."""
+
+
+class DeviceDump(Protocol):
+    """A device's dump of the kernels that it runs, from `install` to `remove`."""
+
+    #: Where it writes.
+    folder: Path
+
+    def install(self) -> None: ...
+
+    def remove(self) -> None: ...

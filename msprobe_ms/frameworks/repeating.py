@@ -150,7 +150,8 @@ class Repeater(ABC):
 
     @abstractmethod
     def watch_gradient(self, tensor: Any, hook: Callable[[Any], None]) -> None:
-        """Have ``hook`` told what gradient goes into the node that made a tensor, whatever the script's hooks do."""
+        """Have ``hook`` told what gradient goes into the node that made a tensor, whatever the script's hooks do; and
+        what it raises, which would end the backward."""
 
     @abstractmethod
     def gradients(
@@ -163,6 +164,18 @@ class Repeater(ABC):
 
         ``output_gradients``: one for each tensor that it returns; None where none came.
         """
+
+
+def one_of(number: int, hook: Callable[[Any], None]) -> Callable[[Sequence[Any]], None]:
+    """Return what tells ``hook`` of the gradient of that number among those of a node, and of what telling raises."""
+
+    def tell(gradients: Sequence[Any]) -> None:
+        try:
+            hook(gradients[number])
+        except Exception as error:
+            hook(error)
+
+    return tell
 
 
 def _no_state() -> Restore:

@@ -133,10 +133,16 @@ class TorchModules(Framework):
             return None
 
         def begins(optimizer: Any, *_: Any) -> None:
-            before(optimizer, functools.partial(self._updates_of, optimizer))
+            try:  # noqa: SIM105 (to make a context may fail as well)
+                before(optimizer, functools.partial(self._updates_of, optimizer))
+            except (MemoryError, RecursionError):  # of ours: the rest is guarded itself
+                pass
 
         def ends(optimizer: Any, *_: Any) -> None:
-            after(optimizer)
+            try:  # noqa: SIM105 (to make a context may fail as well)
+                after(optimizer)
+            except (MemoryError, RecursionError):
+                pass
 
         return Registered(
             (hooks.register_optimizer_step_pre_hook, begins), (hooks.register_optimizer_step_post_hook, ends)

@@ -18,6 +18,7 @@ import numpy as np
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.gradients.read import Gradient, RankGradients, open_ranks
 from msprobe_ms.support.errors import DumpFormatError, UsageError
+from msprobe_ms.support.translation import tr
 from msprobe_ms.weights.names import pair_names
 
 #: Similarity below which the first step is marked, and the fall from one step to the next above which that is.
@@ -102,11 +103,16 @@ def compare_gradients(
     todo = [(rank, step) for rank in ranks for step in ours[rank].tables if step in theirs[rank].tables]
     if not todo:
         raise UsageError(
-            f"no matched steps: of rank {ranks[0]} the target has {_shown(ours[ranks[0]].tables)}, the golden has "
-            f"{_shown(theirs[ranks[0]].tables)}; record the same steps"
+            tr(
+                "no matched steps: of rank {ranks} the target has {shown}, the golden has {other_shown}; "
+                "record the same steps",
+                ranks=ranks[0],
+                shown=_shown(ours[ranks[0]].tables),
+                other_shown=_shown(theirs[ranks[0]].tables),
+            )
         )
     for rank in ranks:
-        _common_or_told(f"rank {rank}: steps", ours[rank].tables, theirs[rank].tables, comparison)
+        _common_or_told(tr("rank {rank}: steps", rank=rank), ours[rank].tables, theirs[rank].tables, comparison)
     pairing = _Pairing(mappings)
     for done, (rank, step) in enumerate(todo, 1):
         comparison.rows += _rows(rank, step, ours[rank], theirs[rank], pairing)
@@ -121,8 +127,13 @@ def _common(
     common = _common_or_told(what, ours, theirs, comparison)
     if not common:
         raise UsageError(
-            f"no matched {what}: the target has {_shown(ours)}, the golden has {_shown(theirs)}; give two trainings of "
-            "the same ranks, or the folders of one rank each"
+            tr(
+                "no matched {what}: the target has {shown}, the golden has {other_shown}; give two trainings "
+                "of the same ranks, or the folders of one rank each",
+                what=what,
+                shown=_shown(ours),
+                other_shown=_shown(theirs),
+            )
         )
     return common
 
@@ -133,7 +144,9 @@ def _common_or_told(
     """What both have; what one alone has is noted."""
     for side, own, other in (("target", ours, theirs), ("golden", theirs, ours)):
         if alone := [each for each in own if each not in other]:
-            comparison.alone.append(f"{what} of the {side} alone: {_shown(alone)}")
+            comparison.alone.append(
+                tr("{what} of the {side} alone: {shown}", what=what, side=side, shown=_shown(alone))
+            )
     return [each for each in ours if each in theirs]
 
 
@@ -174,11 +187,11 @@ def _rows(
             _measure(row, (target, gradient), (golden, theirs[counterpart]))
             yield row
         else:
-            yield GradientRow(rank, step, name, "", note="only in the target")
+            yield GradientRow(rank, step, name, "", note=tr("only in the target"))
     paired = set(pairs.values())
     for name in theirs:
         if name not in paired:
-            yield GradientRow(rank, step, "", name, note="only in the golden")
+            yield GradientRow(rank, step, "", name, note=tr("only in the golden"))
 
 
 def _measure(row: GradientRow, target: tuple[RankGradients, Gradient], golden: tuple[RankGradients, Gradient]) -> None:
@@ -197,10 +210,10 @@ def _measure(row: GradientRow, target: tuple[RankGradients, Gradient], golden: t
             row.similarity = 1.0
         else:
             lacking = "either side" if one is other else "the target" if one is None else "the golden"
-            row.note = f"no directions of {lacking}"
+            row.note = tr("no directions of {lacking}", lacking=lacking)
         return
     if (aligned := _aligned(one, other)) is None:
-        row.note = f"shapes {list(one.shape)} and {list(other.shape)} differ"
+        row.note = tr("shapes {shape} and {other_shape} differ", shape=list(one.shape), other_shape=list(other.shape))
     elif one.size == 0:
         row.note = "no elements"
     else:

@@ -15,6 +15,7 @@ from msprobe_ms.arrays.npy import load_array
 from msprobe_ms.dump.gradient_files import CHECKSUM, NAME, NORM, SHAPE, direction_file, rank_of, step_of
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError, UsageError
 from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.translation import tr
 
 #: Bytes of a table that are read: a hundred thousand parameters take 20 MB.
 _LONGEST = 256 << 20
@@ -46,16 +47,26 @@ class RankGradients:
             with open_regular(file) as opened:
                 raw = opened.read(_LONGEST + 1)
             if len(raw) > _LONGEST:
-                raise DumpFormatError(f"{file}: larger than {_LONGEST >> 20} MiB; accepted are tables of grad_probe")
+                raise DumpFormatError(
+                    tr(
+                        "{file}: larger than {longest} MiB; accepted are tables of grad_probe",
+                        file=file,
+                        longest=_LONGEST >> 20,
+                    )
+                )
             rows = csv.DictReader(raw.decode("utf-8-sig").splitlines(), strict=True)
             titles = {title.lower(): title for title in rows.fieldnames or () if title}
             if NAME not in titles:
-                raise DumpFormatError(f"{file}: has no column {NAME}; accepted are tables of task grad_probe")
+                raise DumpFormatError(
+                    tr("{file}: has no column {name}; accepted are tables of task grad_probe", file=file, name=NAME)
+                )
             return {row[titles[NAME]] or "": _gradient(row, titles) for row in rows}
         except OSError as error:
-            raise DumpFormatError(f"{file}: cannot be read: {error.strerror or error}") from None
+            raise DumpFormatError(
+                tr("{file}: cannot be read: {strerror}", file=file, strerror=error.strerror or error)
+            ) from None
         except (UnicodeDecodeError, csv.Error) as error:
-            raise DumpFormatError(f"{file}: is no table: {error}") from None
+            raise DumpFormatError(tr("{file}: is no table: {error}", file=file, error=error)) from None
 
     def directions(self, step: int, name: str) -> np.ndarray | None:
         """Return where a gradient is above zero, a bool array of its shape; None where that was not written.
@@ -68,7 +79,13 @@ class RankGradients:
         except MissingTensorError:
             return None
         if found.dtype != np.bool_:
-            raise DumpFormatError(f"{file}: holds {found.dtype}; accepted is bool, where a gradient is above zero")
+            raise DumpFormatError(
+                tr(
+                    "{file}: holds {dtype}; accepted is bool, where a gradient is above zero",
+                    file=file,
+                    dtype=found.dtype,
+                )
+            )
         return found
 
 
@@ -81,11 +98,17 @@ def open_ranks(path: Path) -> dict[int, RankGradients]:
         folders = [path] if rank_of(path) is not None else sorted(each for each in path.iterdir() if each.is_dir())
         found = {rank: _rank(each) for each in folders if (rank := rank_of(each)) is not None}
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise UsageError(
+            tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+        ) from None
     found = {rank: each for rank, each in sorted(found.items()) if each.tables}
     if not found:
         raise UsageError(
-            f"{path}: holds no gradients; accepted is the dump_path of task grad_probe, with rank0/grad_summary_0.csv"
+            tr(
+                "{path}: holds no gradients; accepted is the dump_path of task grad_probe, with "
+                "rank0/grad_summary_0.csv",
+                path=path,
+            )
         )
     return found
 

@@ -12,6 +12,7 @@ from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.gradients.compare import LEAST_AT_FIRST, GradientComparison, GradientRow, overall
 from msprobe_ms.page.template import escaped, write_static_page
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr, tr_join
 
 _TITLES = (
     "Rank", "Step", "Target Name", "Golden Name", "Similarity", "Target Norm", "Golden Norm", "Norm Ratio", "Elements",
@@ -37,7 +38,9 @@ def write_gradients(comparison: GradientComparison, folder: Path) -> list[Path]:
         write_table(table, list(_TITLES), ((_cells(row), RowColour.NONE) for row in comparison.rows), OWN_ROWS)
         with writing(page) as file:
             body = "\n".join(_body(comparison, marked))
-            write_static_page(file, title=f"Gradients: {comparison.target.name}", body=body, assets="gradients")
+            write_static_page(
+                file, title=tr("Gradients: {name}", name=comparison.target.name), body=body, assets="gradients"
+            )
     written = [page, table]
     for rank in comparison.ranks:
         path = folder / f"rank{rank}" / "similarities.csv"
@@ -86,42 +89,66 @@ def gradient_lines(comparison: GradientComparison) -> Iterator[str]:
     for row in parting.rows[:_TOLD] if parting else ():
         yield f"  {_told(row)}"
     if parting and len(parting.rows) > _TOLD:
-        yield f"  and {len(parting.rows) - _TOLD} more of step {parting.step}"
+        yield tr("  and {count} more of step {step}", count=len(parting.rows) - _TOLD, step=parting.step)
     yield from comparison.alone
     lone = [row for row in comparison.rows if not (row.name and row.golden)]
     if lone:
         names = dict.fromkeys(row.name or row.golden or row.note for row in lone)
-        yield f"without a counterpart: {listed(names, _TOLD)}"
+        yield tr("without a counterpart: {names}", names=listed(names, _TOLD))
     notes = dict.fromkeys(f"{row.name}: {row.note}" for row in comparison.rows if row.note and row.name and row.golden)
     if notes:
-        yield f"not compared by direction: {listed(notes, _TOLD, '; ', '; and ')}"
+        yield tr("not compared by direction: {notes}", notes=listed(notes, _TOLD, "; ", "; and "))
 
 
 def verdict(comparison: GradientComparison) -> str:
     """Return the first line: DIVERGENT, CONSISTENT, INCOMPLETE, or NOTHING COMPARED."""
     compared, parting = comparison.compared, comparison.parting
     if not compared:
-        return "NOTHING COMPARED: no parameter has a counterpart whose gradient is known on both sides"
+        return tr("NOTHING COMPARED: no parameter has a counterpart whose gradient is known on both sides")
     parameters = len({row.name for row in compared})
-    over = f"{parameters} parameters over {len(comparison.steps)} steps of {len(comparison.ranks)} ranks"
+    over = tr(
+        "{parameters} parameters over {count} steps of {other_count} ranks",
+        parameters=parameters,
+        count=len(comparison.steps),
+        other_count=len(comparison.ranks),
+    )
     if parting:
         ranks = ", ".join(map(str, sorted({row.rank for row in parting.rows})[:10]))
         first = parting.rows[0]
         what = "in direction" if parting.by == "direction" else "in size"
-        return (
-            f"DIVERGENT: gradients part {what} at step {parting.step}, on rank {ranks}: {first.name} first "
-            f"({len(parting.rows)} of {parameters} parameters there; {over} compared)"
+        return tr(
+            "DIVERGENT: gradients part {what} at step {step}, on rank {ranks}: {name} first ({count} of "
+            "{parameters} parameters there; {over} compared)",
+            what=what,
+            step=parting.step,
+            ranks=ranks,
+            name=first.name,
+            count=len(parting.rows),
+            parameters=parameters,
+            over=over,
         )
     if comparison.alone or any(row.note for row in comparison.rows):
-        return f"INCOMPLETE: {over} agree; not everything could be compared"
-    return f"CONSISTENT: {over} agree"
+        return tr("INCOMPLETE: {over} agree; not everything could be compared", over=over)
+    return tr("CONSISTENT: {over} agree", over=over)
 
 
 def _told(row: GradientRow) -> str:
-    figures = [] if row.similarity is None else [f"similarity {row.similarity:.4f}"]
+    figures = [] if row.similarity is None else [tr("similarity {similarity:.4f}", similarity=row.similarity)]
     if row.norm_ratio is not None and row.target_norm is not None and row.golden_norm is not None:
-        figures.append(f"norm {row.target_norm:.6g}, golden {row.golden_norm:.6g}")
-    return f"rank {row.rank} step {row.step} {row.name}: {', '.join(figures)}"
+        figures.append(
+            tr(
+                "norm {target_norm:.6g}, golden {golden_norm:.6g}",
+                target_norm=row.target_norm,
+                golden_norm=row.golden_norm,
+            )
+        )
+    return tr(
+        "rank {rank} step {step} {name}: {figures}",
+        rank=row.rank,
+        step=row.step,
+        name=row.name,
+        figures=tr_join(", ", figures),
+    )
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------

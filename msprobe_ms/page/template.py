@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 from msprobe_ms.page.columns import Columns
 from msprobe_ms.support.text import printable
+from msprobe_ms.support.translation import language, texts_in, translated
 
 #: The page loads nothing, runs its own script alone, and no text becomes markup.
 _POLICY = (
@@ -21,6 +22,8 @@ _POLICY = (
 )
 #: Longest text of a dump that is shown whole in the static part, in characters.
 _LONGEST = 300
+#: Language of messages → as HTML names it.
+_LANGUAGE_TAGS = {"en": "en", "zh": "zh-CN"}
 #: What stands around the index in a page.
 INDEX = b'<script type="application/json" id="index">', b"</script>\n"
 
@@ -36,6 +39,8 @@ def write_page(
     _write_head(file, title, "report")
     file.write(f'<main id="report">\n{header}\n<div id="app"></div>\n{provenance}\n</main>\n'.encode())
     begin, end = INDEX
+    if texts := texts_in("page"):
+        file.write(b'<script type="application/json" id="texts">' + index_text(texts).encode("ascii") + end)
     file.write(begin + index_text({**index, "columns": columns.index}).encode("ascii") + end)
     for element in columns.elements():
         file.write(element.encode("ascii"))
@@ -64,7 +69,7 @@ def _write_head(file: BinaryIO, title: str, assets: str) -> None:
     style = _asset(f"{assets}.css")
     policy = _POLICY.format(script=_digest(_asset(f"{assets}.js")), style=_digest(style))
     file.write(
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<!doctype html>\n<html lang="{_LANGUAGE_TAGS[language()]}"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escaped(title)}</title>\n<style>{style}</style></head>\n<body>\n".encode()
@@ -76,7 +81,9 @@ def _write_end(file: BinaryIO, assets: str) -> None:
 
 
 def escaped(text: str, longest: int = _LONGEST) -> str:
-    """Return text as HTML shows it: nothing in it is markup, and what is not printable is shown as its escape."""
+    """Return text as HTML shows it, a message in the language of the user: nothing in it is markup, and what is not
+    printable is shown as its escape."""
+    text = translated(text)
     shown = printable(text if len(text) <= longest else f"{text[:longest]}…")
     return html.escape(shown, quote=True)
 

@@ -36,6 +36,7 @@ from msprobe_ms.support.errors import MsprobeError, UsageError, told_briefly
 from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import LogOnce, logger
 from msprobe_ms.support.process import no_garbage_collection
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -111,9 +112,9 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         self._unused = UnusedSettings()
         ignored = [key for key in self.config.ignored if key.rpartition(".")[2] != "precision"]
         if ignored:
-            logger.info("these configuration keys have no effect here: %s", ", ".join(ignored))
+            logger.info(tr("these configuration keys have no effect here: {ignored}", ignored=", ".join(ignored)))
         if len(ignored) < len(self.config.ignored):
-            logger.info('precision "low" changes nothing: statistics are taken in float32 or wider, as with "high"')
+            logger.info(tr('precision "low" changes nothing: statistics are taken in float32 or wider, as with "high"'))
         self._debuggers.add(self)
         self._ended = False
 
@@ -219,7 +220,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         Raises UsageError for a ``name`` that is no text.
         """
         if not isinstance(name, str) or not name:
-            raise UsageError(f'save: name {name!r} is not accepted; give a text, such as "loss"')
+            raise UsageError(tr('save: name {name} is not accepted; give a text, such as "loss"', name=repr(name)))
         if self.config.level != "debug":
             text = f'save: level {self.config.level} does not record saved values, level "debug" does'
             return self._say_once(logging.INFO, text)
@@ -241,7 +242,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         dumper = self._dumpers.now("start")
         if dumper is not self._dumper and self._open_step is not None:
             changed = f"the execution mode changed in the middle of step {self._step}"
-            raise UsageError(f"start: {changed}; call step() before start()")
+            raise UsageError(tr("start: {changed}; call step() before start()", changed=changed))
         self._dumper = dumper
 
     def _reread_config(self) -> None:
@@ -330,25 +331,31 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         """
         if self._gradients is not None and where != "monitor":
             return
-        with self._debuggers.turn:
-            quiet = None
+        try:
+            with self._debuggers.turn:
+                self._quietly(action)
+        except MsprobeError as error:
+            raise error.with_traceback(None) from None  # the user's mistake, not ours: our frames tell nothing
+        except BaseException as error:
             try:
-                quiet = self._framework.quiet()
-                action()
-            except BaseException as error:
-                if quiet is not None:
-                    quiet.restore()  # something may have interrupted what keeps our own work unseen
-                if isinstance(error, MsprobeError):
-                    raise error.with_traceback(None) from None  # the user's mistake, not ours: our frames tell nothing
-                try:
-                    if isinstance(error, Exception):
-                        self._say_failed(error, where)
-                finally:
-                    if instead is not None:
-                        with suppress(Exception):
-                            instead()
-                if interrupts(error):
-                    raise
+                if isinstance(error, Exception):
+                    self._say_failed(error, where)
+            finally:
+                if instead is not None:
+                    with suppress(Exception), self._debuggers.turn:
+                        instead()
+            if interrupts(error):
+                raise
+
+    def _quietly(self, action: Callable[[], None]) -> None:
+        quiet = None
+        try:
+            quiet = self._framework.quiet()
+            action()
+        except BaseException:
+            if quiet is not None:
+                quiet.restore()  # something may have interrupted what keeps our own work unseen
+            raise
 
     def _say_failed(self, error: Exception, where: str) -> None:
         if self._open_step is not None:
@@ -360,7 +367,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
     def set_init_step(self, step: int) -> None:
         """Count steps from ``step``, for a training that was resumed."""
         if not isinstance(step, int) or isinstance(step, bool) or step < 0:
-            raise UsageError(f"set_init_step: {step!r} is not accepted; give an integer from 0 up")
+            raise UsageError(tr("set_init_step: {step} is not accepted; give an integer from 0 up", step=repr(step)))
         self._step = step
         if self._gradients is not None:
             self._gradients.step = step

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.patching import do_all
 from msprobe_ms.support.process import ThisProcess
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.recording.debugger import BaseDebugger
@@ -42,7 +43,9 @@ class MethodOfCurrent(Generic[_Arguments, _Result]):
         @wraps(self._method)
         def refuse(*arguments: object, **keywords: object) -> NoReturn:
             name = self._method.__name__
-            raise UsageError(f"PrecisionDebugger.{name}: construct a PrecisionDebugger before calling {name}")
+            raise UsageError(
+                tr("PrecisionDebugger.{name}: construct a PrecisionDebugger before calling {name}", name=name)
+            )
 
         return refuse
 

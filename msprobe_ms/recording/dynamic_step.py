@@ -36,6 +36,7 @@ from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import Hooks, do_all, insist
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -327,8 +328,10 @@ class DynamicStep(Step):
             if why and self.gave_way:
                 why = "another PrecisionDebugger was started before anything was called that this one records"
             if why:
-                nothing = "nothing" if self.is_empty else "nothing but the loss"
-                logger.warning("%s: %s was recorded: %s", self.folder, nothing, why)
+                nothing = tr("nothing") if self.is_empty else tr("nothing but the loss")
+                logger.warning(
+                    tr("{folder}: {nothing} was recorded: {why}", folder=self.folder, nothing=nothing, why=why)
+                )
         except Exception as error:
             self._errors.report(error, "step")
 
@@ -345,17 +348,21 @@ class DynamicDumper(Dumper):
 
     def __init__(self, config: Config, framework: Framework, apis: ApiHooks | None, quotas: Quotas) -> None:
         if config.level == "L2" and framework.no_kernels is not None:
-            raise UsageError(f'level "L2": {framework.no_kernels}')
+            raise UsageError(tr('level "L2": {no_kernels}', no_kernels=framework.no_kernels))
         if isinstance(config.summary_mode, tuple):
             categories = ", ".join(config.summary_mode)
             raise UsageError(
-                f"PrecisionDebugger: summary_mode [{categories}] is for kernels of compiled graphs; "
-                f"{framework.mode_text()} know one of statistics, md5"
+                tr(
+                    "PrecisionDebugger: summary_mode [{categories}] is for kernels of compiled graphs; "
+                    "{mode_text} know one of statistics, md5",
+                    categories=categories,
+                    mode_text=framework.mode_text(),
+                )
             )
         super().__init__(config, framework, apis, quotas)
-        idle = [key for key in KERNEL_KEYS if config.asks_for(key)]
+        idle = [key for key in (*KERNEL_KEYS, "acl_config") if config.asks_for(key)]
         if config.level == "L2" and idle:
-            logger.info("these configuration keys have no effect in dynamic graphs: %s", ", ".join(idle))
+            logger.info(tr("these configuration keys have no effect in dynamic graphs: {idle}", idle=", ".join(idle)))
         #: At level L2, what compiled functions launch.
         self._jit_kernels = JitKernels(config, framework) if config.level == "L2" else None
         #: Modules may run in compiled graphs in between.

@@ -10,6 +10,7 @@ from msprobe_ms.config.vocabulary import API_LEVELS, PERTURBATION_TASK
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.compiled_call import ExecutionMode
 from msprobe_ms.recording.dynamic_step import DynamicDumper
+from msprobe_ms.recording.graphs.device_kernels import DeviceKernelDumper
 from msprobe_ms.recording.graphs.graph_step import TAPPED_TASKS, GraphDumper
 from msprobe_ms.recording.graphs.kernel_step import KernelDumper
 from msprobe_ms.recording.hooks.api_list import ApiList
@@ -33,7 +34,15 @@ class Way:
     tasks: tuple[str, ...]
 
 
+def _kernels(config: Config, framework: Framework, apis: ApiHooks | None, quotas: Quotas) -> Dumper:
+    dump = framework.device_dump(config.acl_config)
+    if dump is None:
+        return DynamicDumper(config, framework, apis, quotas)
+    return DeviceKernelDumper(config, framework, apis, quotas, dump)
+
+
 _CALLS = Way(DynamicDumper, ("statistics", "tensor", "structure", "overflow_check"))
+_LAUNCHES = Way(_kernels, _CALLS.tasks)
 _MODULES = Way(GraphDumper, TAPPED_TASKS)
 _VALUES = Way(DynamicDumper, ("statistics", "tensor"))
 _CHECKS = Way(PerturbationDumper, (PERTURBATION_TASK,))
@@ -43,7 +52,7 @@ CHECKING: dict[ExecutionMode, dict[str, Way]] = {ExecutionMode.PYNATIVE: {"L1": 
 
 #: Execution mode and level → what records there. What is not here is refused.
 WAYS: dict[ExecutionMode, dict[str, Way]] = {
-    ExecutionMode.PYNATIVE: {"L0": _CALLS, "L1": _CALLS, "mix": _CALLS, "L2": _CALLS, "debug": _VALUES},
+    ExecutionMode.PYNATIVE: {"L0": _CALLS, "L1": _CALLS, "mix": _CALLS, "L2": _LAUNCHES, "debug": _VALUES},
     ExecutionMode.KBYK: {
         "L0": _MODULES,
         "L2": Way(KernelDumper, ("statistics", "tensor", "exception_dump")),
@@ -66,7 +75,8 @@ def api_hooks(config: Config, framework: Framework) -> ApiHooks | None:
         return None
     if config.task == PERTURBATION_TASK:
         return ApiHooks(framework, ChosenApis(framework, config.api_list, config.list))
-    return ApiHooks(framework, ApiList(framework, config.api_list), layers=config.layers)
+    apis = ApiList(framework, config.api_list)
+    return ApiHooks(framework, apis, layers=config.layers, primitives=config.primitives)
 
 
 class Dumpers:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.recording.debuggers import MethodOfCurrent
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import LogOnce
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -48,9 +49,20 @@ class PartsOfAStep:
         """
         if not self._framework.is_module(module):
             given = type(module).__name__
-            raise UsageError(f"module_dump: module is a {given}; give a {self._framework.module_type}")
+            raise UsageError(
+                tr(
+                    "module_dump: module is a {given}; give a {module_type}",
+                    given=given,
+                    module_type=self._framework.module_type,
+                )
+            )
         if not isinstance(module_name, str) or not module_name:
-            raise UsageError(f'module_dump: module_name {module_name!r} is not accepted; give a text, such as "fc1"')
+            raise UsageError(
+                tr(
+                    'module_dump: module_name {module_name} is not accepted; give a text, such as "fc1"',
+                    module_name=repr(module_name),
+                )
+            )
         if self.config.level != "L1":
             text = f"module_dump: level {self.config.level} does not record single modules, level L1 does"
             return self._say_once(logging.WARNING, text)

@@ -16,6 +16,7 @@ from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.dump.reading.locate import other_processes
 from msprobe_ms.dump.writing.export import Progress
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -33,18 +34,26 @@ def speaks(config: Config, rank: int | None) -> bool:
 
 def say_last_step_ended(config: Config) -> None:
     """Say that all steps that are selected are over, in the words that users of msprobe wait for."""
-    logger.info("msprobe ends successfully: step %d was the last that is selected, training goes on unrecorded; %s",
-                max(config.step), config.dump_path)  # fmt: skip
+    logger.info(
+        tr(
+            "msprobe ends successfully: step {max} was the last that is selected, training goes on "
+            "unrecorded; {dump_path}",
+            max=max(config.step),
+            dump_path=config.dump_path,
+        )
+    )
 
 
 def say_nothing_recorded(config: Config, steps: int, *, step_was_reached: bool) -> None:
     """Say at the end of a training why it left no dump: after ``steps`` steps, of which one may have been selected."""
     if not step_was_reached:
         selected = ", ".join(map(str, sorted(config.step)[:10]))
-        logger.warning("nothing was recorded: no step that is selected (%s) was reached", selected)
+        logger.warning(tr("nothing was recorded: no step that is selected ({selected}) was reached", selected=selected))
     elif steps:
         needed = "save" if config.level == "debug" else "start"
-        logger.warning("nothing was recorded: %s was not called in any of %d steps", needed, steps)
+        logger.warning(
+            tr("nothing was recorded: {needed} was not called in any of {steps} steps", needed=needed, steps=steps)
+        )
 
 
 class Status:
@@ -63,27 +72,31 @@ class Status:
         """Say what will be recorded, and where; and what lies there already. ``folder`` is the process's own."""
         config = self._config
         chosen = f"step{'s' * (len(config.step) > 1)} {', '.join(map(str, sorted(config.step)))}"
-        steps = chosen if config.step else "every step"
-        logger.log(
-            self._level, "recording %s at level %s, task %s, to %s", steps, config.level, config.task, config.dump_path
-        )
+        told = tr(
+            "recording {steps} at level {level}, task {task}, to {folder}",
+            steps=chosen if config.step else tr("every step"),
+            level=config.level, task=config.task, folder=config.dump_path,
+        )  # fmt: skip
+        logger.log(self._level, told)
 
         if others := other_processes(folder):
-            logger.log(
-                self._level,
-                "%s holds dumps of other processes already: %s; compare takes the latest, or the one that you name",
-                folder.parent, ", ".join(others),
+            told = tr(
+                "{folder} holds dumps of other processes already: {others}; compare takes the latest, or the one that "
+                "you name",
+                folder=folder.parent, others=", ".join(others),
             )  # fmt: skip
+            logger.log(self._level, told)
 
     def end(self, folder: Path, entries: int) -> None:
         """Say what came of a step: entries, bytes on disk, seconds since it began."""
         if not logger.isEnabledFor(self._level):
             return
         seconds = time.monotonic() - self._began
-        logger.log(
-            self._level,
-            "%s: %s, %s in %.1f s", folder, counted_entries(entries), _readable(_bytes_below(folder)), seconds,
+        told = tr(
+            "{folder}: {entries}, {size} in {seconds:.1f} s",
+            folder=folder, entries=counted_entries(entries), size=_readable(_bytes_below(folder)), seconds=seconds,
         )  # fmt: skip
+        logger.log(self._level, told)
 
     @contextmanager
     def exporting(self) -> Iterator[Progress | None]:

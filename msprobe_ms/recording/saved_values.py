@@ -18,6 +18,7 @@ from msprobe_ms.recording.selection.filters import NameList
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import Hooks, install, remove
 from msprobe_ms.support.process import ThisProcess
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -47,7 +48,13 @@ class SavePoints:
         if not self._is_open() or self.framework.is_tracing():
             return
         if not is_name(_LONGEST_ENTRY.format(name)):  # no reader would take the dump
-            logger.warning("save: the name %.60s… is too long, not recorded; %s", name, NAMES_ACCEPTED)
+            logger.warning(
+                tr(
+                    "save: the name {name:.60s}… is too long, not recorded; {names_accepted}",
+                    name=name,
+                    names_accepted=NAMES_ACCEPTED,
+                )
+            )
             return
         with self._lock:
             index = self._counters.get(name, 0)
@@ -58,7 +65,13 @@ class SavePoints:
             with self.framework.unseen(), quiet:
                 leaf = self._values.build(variable, entry, "", (), self._saves(entry))
             if leaf is None and variable is not None:
-                logger.warning("save: %s is a %s, which has no place in a dump: null", name, type(variable).__name__)
+                logger.warning(
+                    tr(
+                        "save: {name} is a {other_name}, which has no place in a dump: null",
+                        name=name,
+                        other_name=type(variable).__name__,
+                    )
+                )
             self._sink.entry(EntryPart(entry, [("", Whole(leaf))]))
             if save_backward:
                 with self.framework.unseen():

@@ -11,6 +11,7 @@ from msprobe_ms.remote.addresses import CLIENT, configured
 from msprobe_ms.remote.outgoing import MIB, Outgoing
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import ThisProcess
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,4 +89,10 @@ class SendingDumper(Dumper):
     def _say(self, error: OSError) -> None:
         if not self._failed:
             self._failed = True
-            logger.warning("online check: %s: %s; the training goes on", self._outgoing.folder, error.strerror or error)
+            logger.warning(
+                tr(
+                    "online check: {folder}: {strerror}; the training goes on",
+                    folder=self._outgoing.folder,
+                    strerror=error.strerror or error,
+                )
+            )

@@ -9,6 +9,7 @@ from msprobe_ms.config.values import is_range
 from msprobe_ms.config.vocabulary import MODULE_LEVELS
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 #: Calls of a model: the first and the last of them, or each by itself.
 TokenRange = Sequence[int] | Set[int]
@@ -30,11 +31,18 @@ def check_start(
     """Raise UsageError for arguments with which ``start`` cannot work at this ``level``."""
     models = check_models(framework, "start", model)
     if not models and level in MODULE_LEVELS:
-        raise UsageError(f"start: level {level} records modules and needs the network: start(model)")
+        raise UsageError(tr("start: level {level} records modules and needs the network: start(model)", level=level))
     if token_range is not None and not (models and tokens_of(token_range) is not None):
-        raise UsageError(f"start: token_range {token_range!r} is not accepted; give [first, last] and a model")
+        raise UsageError(
+            tr(
+                "start: token_range {token_range} is not accepted; give [first, last] and a model",
+                token_range=repr(token_range),
+            )
+        )
     if rank_id is not None and (not isinstance(rank_id, int) or rank_id < 0):
-        raise UsageError(f"start: rank_id {rank_id!r} is not accepted; give an integer from 0 up")
+        raise UsageError(
+            tr("start: rank_id {rank_id} is not accepted; give an integer from 0 up", rank_id=repr(rank_id))
+        )
 
 
 def check_models(framework: Framework, where: str, model: Any) -> Sequence[Any]:
@@ -45,6 +53,12 @@ def check_models(framework: Framework, where: str, model: Any) -> Sequence[Any]:
         if not framework.is_module(each):
             name = f"model[{index}]" if several else "model"
             raise UsageError(
-                f"{where}: {name} is a {type(each).__name__}; give a {framework.module_type} or a list of them"
+                tr(
+                    "{where}: {name} is a {other_name}; give a {module_type} or a list of them",
+                    where=where,
+                    name=name,
+                    other_name=type(each).__name__,
+                    module_type=framework.module_type,
+                )
             )
     return models

@@ -16,6 +16,7 @@ from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.start_arguments import TokenRange
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import ThisProcess
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -54,7 +55,9 @@ class Step(ABC):
 
     def failed(self, error: Exception, where: str) -> None:
         """Say that ``where`` did not come to its end, to readers of the dump as well where they are told of errors."""
-        logger.warning("%s: %s: %s; training goes on", where, type(error).__name__, error)
+        logger.warning(
+            tr("{where}: {name}: {error}; training goes on", where=where, name=type(error).__name__, error=error)
+        )
 
     @abstractmethod
     def start(self, model: Any, token_range: TokenRange | None) -> None:
@@ -166,13 +169,25 @@ class Dumper(ABC):
         self._refused.append(step)
         if error.errno not in self._reasons:
             self._reasons.add(error.errno)
-            logger.warning("%s: %s; step %d is not recorded, training goes on", folder, error.strerror or error, step)
+            logger.warning(
+                tr(
+                    "{folder}: {strerror}; step {step} is not recorded, training goes on",
+                    folder=folder,
+                    strerror=error.strerror or error,
+                    step=step,
+                )
+            )
 
     def close(self) -> None:
         """Nothing more is recorded: put back what was changed in the process."""
         refused, self._refused = self._refused, []
         if len(refused) > len(self._reasons):
             logger.warning(
-                "%d steps are not recorded, the first %d, the last %d: the disk did not allow it",
-                len(refused), refused[0], refused[-1],
-            )  # fmt: skip
+                tr(
+                    "{count} steps are not recorded, the first {refused}, the last {other_refused}: the disk did "
+                    "not allow it",
+                    count=len(refused),
+                    refused=refused[0],
+                    other_refused=refused[-1],
+                ),
+            )

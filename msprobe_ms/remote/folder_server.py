@@ -71,8 +71,13 @@ class FolderServer:
             self._tell(place, f"refused: {error}")
         except NoRoom as error:
             self._tell(place, f"the disk takes nothing: {error}; it is tried again")
+        except asyncio.IncompleteReadError:  # which a shared disk may show for a while
+            self._tell(place, "hello or end is cut; it is tried again")
         except OSError as error:
             self._tell(place, f"cannot be read: {error.strerror or error}; it is tried again")
+        except Exception as error:  # whatever one client's folder holds, the others' are looked at
+            self._refused.add(place.name)
+            self._tell(place, f"refused: {type(error).__name__}: {error}")
 
     async def _greet(self, place: Path) -> Receiver | None:
         with suppress(FileNotFoundError), open_regular(place / HELLO) as file:

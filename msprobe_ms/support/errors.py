@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from msprobe_ms.support.text import for_terminal
+from msprobe_ms.support.translation import Message, translated
 
 _Given = TypeVar("_Given")
 
@@ -18,6 +19,11 @@ class MsprobeError(Exception):
 
     def __str__(self) -> str:
         return for_terminal(super().__str__())
+
+    @property
+    def message(self) -> str:
+        """The text, which is told in the language of the user where it is shown."""
+        return self.args[0] if self.args and isinstance(self.args[0], Message) else str(self)
 
 
 class ConfigError(MsprobeError):
@@ -57,4 +63,5 @@ def told_briefly(action: Callable[[], _Given]) -> _Given:
     try:
         return action()
     except MsprobeError as error:
+        error.args = (translated(error.message),)
         raise error.with_traceback(None) from None

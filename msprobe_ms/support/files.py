@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from msprobe_ms.support.process import Descriptor
+from msprobe_ms.support.translation import tr
 
 
 class Permissions(NamedTuple):
@@ -105,7 +106,7 @@ def open_regular(path: Path, folder: int | None = None) -> BinaryIO:
         if stat.S_ISDIR(kind):
             raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
         if not stat.S_ISREG(kind):
-            raise OSError(EINVAL, "not a regular file", str(path))
+            raise OSError(EINVAL, tr("not a regular file"), str(path))
         return opened.as_file("rb")
 
 

@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 
 from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, replacing
 from msprobe_ms.support.process import ClosedError, Descriptor
+from msprobe_ms.support.translation import tr
 
 #: Folders that this process has claimed, by their device and number.
 _claimed: WeakValueDictionary[tuple[int, int], Descriptor] = WeakValueDictionary()
@@ -64,7 +65,7 @@ class Folder:
     @property
     def _descriptor(self) -> Descriptor:
         if (opened := self._opened) is None:
-            raise ClosedError(EBADF, "the folder is closed", str(self._path))
+            raise ClosedError(EBADF, tr("the folder is closed"), str(self._path))
         return opened
 
     @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.translation import tr
 
 
 def read_object(path: Path, largest: int, accepted: str) -> dict[str, Any]:
@@ -19,12 +20,35 @@ def read_object(path: Path, largest: int, accepted: str) -> dict[str, Any]:
     try:
         with open_regular(path) as file:
             if os.fstat(file.fileno()).st_size > largest:
-                raise UsageError(f"{path}: has more than {largest} bytes; {accepted}")
+                raise UsageError(
+                    tr(
+                        "{path}: has more than {largest} bytes; {accepted}",
+                        path=path,
+                        largest=largest,
+                        accepted=accepted,
+                    )
+                )
             content = json.loads(file.read())
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}; {accepted}") from error
+        raise UsageError(
+            tr(
+                "{path}: cannot be read: {strerror}; {accepted}",
+                path=path,
+                strerror=error.strerror or error,
+                accepted=accepted,
+            )
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path}: not valid JSON: {error}; {accepted}") from error
+        raise UsageError(
+            tr("{path}: not valid JSON: {error}; {accepted}", path=path, error=error, accepted=accepted)
+        ) from error
     if not isinstance(content, dict):
-        raise UsageError(f"{path}: holds a {type(content).__name__}, no object; {accepted}")
+        raise UsageError(
+            tr(
+                "{path}: holds a {name}, no object; {accepted}",
+                path=path,
+                name=type(content).__name__,
+                accepted=accepted,
+            )
+        )
     return content

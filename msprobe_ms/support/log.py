@@ -7,6 +7,7 @@ import os
 import sys
 
 from msprobe_ms.support.text import for_terminal
+from msprobe_ms.support.translation import translated
 
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 
@@ -14,8 +15,20 @@ _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.
 class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         stamp = self.formatTime(record, "%Y-%m-%d %H:%M:%S")
-        message = for_terminal(record.getMessage(), further="  ")  # no name can forge the beginning of a record
+        # A message of ours is translated; no name can forge the beginning of a record.
+        message = for_terminal(_text(record), further="  ")
         return f"{stamp} ({record.process}) [{record.levelname}] {message}"
+
+
+def _text(record: logging.LogRecord) -> str:
+    """What a record says, still a message where it is one."""
+    if not record.args and isinstance(record.msg, str):
+        return record.msg
+    if isinstance(record.args, tuple) and isinstance(record.msg, str):
+        return record.msg % tuple(
+            translated(each) if isinstance(each, (str, Exception)) else each for each in record.args
+        )
+    return record.getMessage()
 
 
 class _Handler(logging.StreamHandler):

@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.yaml_files import FASTEST_LOADER, UnreadableError, not_yaml, read_shallow
 
 #: Largest file read, in bytes.
@@ -27,9 +28,9 @@ class NumberFile:
         try:
             return yaml.compose(read_shallow(self.path, _LARGEST_FILE), Loader=FASTEST_LOADER)
         except UnreadableError as error:
-            raise UsageError(f"thresholds {self.path}: {error}") from None
+            raise UsageError(tr("thresholds {path}: {error}", path=self.path, error=error)) from None
         except yaml.YAMLError as error:
-            raise UsageError(f"thresholds {self.path}: {not_yaml(error)}") from None
+            raise UsageError(tr("thresholds {path}: {not_yaml}", path=self.path, not_yaml=not_yaml(error))) from None
 
     def number(self, node: yaml.Node, place: str, default: float | None = None) -> float:
         """Return the number of 0 or more that stands at ``place``. Raises UsageError."""
@@ -39,13 +40,21 @@ class NumberFile:
         except ValueError:
             number = math.nan
         if not (math.isfinite(number) and number >= 0):
-            so = "" if default is None else f" (it is {default:g} by itself)"
-            raise self.wrong(node, f"{place}: {spoken(node)}", f"a number of 0 or more{so}")
+            so = "" if default is None else tr(" (it is {default:g} by itself)", default=default)
+            raise self.wrong(node, f"{place}: {spoken(node)}", tr("a number of 0 or more{so}", so=so))
         return number
 
     def wrong(self, node: yaml.Node, what: str, accepted: str) -> UsageError:
         """Return the error of what is wrong at a node."""
-        return UsageError(f"thresholds {self.path}: line {node.start_mark.line + 1}: {what}; accepted: {accepted}")
+        return UsageError(
+            tr(
+                "thresholds {path}: line {line}: {what}; accepted: {accepted}",
+                path=self.path,
+                line=node.start_mark.line + 1,
+                what=what,
+                accepted=accepted,
+            )
+        )
 
 
 def is_empty(node: yaml.Node) -> bool:

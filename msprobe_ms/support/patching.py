@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from types import FunctionType
 from typing import Any, Protocol
+
+from msprobe_ms.support.stand_in import stand_in
 
 #: Stands for an attribute that a class inherits and does not have itself.
 _INHERITED: Any = object()
 
-_PACKAGE = f"{__name__.partition('.')[0]}."
-
 
 class Patch:
-    """One attribute, replaced by ``wrap(attribute)`` while it is applied."""
+    """One attribute, which calls ``wrap(attribute)`` while it is applied, and else is what it was."""
 
     def __init__(self, holder: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
         self._holder = holder
@@ -33,14 +32,16 @@ class Patch:
         if self._made is None or (before is not self._made[0] and before is not self._made[2]):
             original = None
             if isinstance(before, (staticmethod, classmethod)):
-                wrapper: Any = type(before)(self._wrap(before.__func__))
+                wrapper: Any = type(before)(self._stand_in(before.__func__))
             else:
                 original = getattr(self._holder, self._name)
-                wrapper = self._wrap(original)
-                _name_after_place(wrapper, self._holder, self._name)
+                wrapper = self._stand_in(original)
             self._made = before, original, wrapper
         self.applied = True
         setattr(self._holder, self._name, self._made[2])
+
+    def _stand_in(self, function: Callable[..., Any]) -> Any:
+        return stand_in(self._holder, self._name, function, self._wrap(function))
 
     @property
     def replaced(self) -> tuple[Any, Any] | None:
@@ -58,21 +59,6 @@ class Patch:
             else:
                 setattr(self._holder, self._name, self._made[0])
         self.applied = False
-
-
-def _name_after_place(wrapper: Any, holder: Any, name: str) -> None:
-    """Name a function after where it stands: pickle looks for it there, and elsewhere finds the one it wraps."""
-    if isinstance(wrapper, FunctionType):
-        of_class = isinstance(holder, type)
-        wrapper.__module__ = holder.__module__ if of_class else holder.__name__
-        wrapper.__qualname__ = f"{holder.__qualname__}.{name}" if of_class else name
-
-
-def wrapped_by_us(function: Any) -> Any:
-    """The function that a wrapper of this package wraps; None of any other."""
-    if type(function) is FunctionType and str(function.__globals__.get("__name__")).startswith(_PACKAGE):
-        return getattr(function, "__wrapped__", None)
-    return None
 
 
 class Patches:

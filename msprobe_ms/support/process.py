@@ -11,6 +11,8 @@ from itertools import starmap
 from typing import Any, BinaryIO
 from weakref import WeakSet
 
+from msprobe_ms.support.translation import tr
+
 
 class ThisProcess:
     """The process in which it was made.
@@ -64,7 +66,7 @@ class Descriptor:
         if not (numbers := self._numbers):
             return -1
         if self._is_elsewhere(number := numbers[0]):
-            raise OSError(EBADF, "something else has closed it")
+            raise OSError(EBADF, tr("something else has closed it"))
         return number
 
     def as_file(self, mode: str) -> BinaryIO:

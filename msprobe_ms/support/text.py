@@ -12,8 +12,12 @@ import difflib
 import json
 from collections.abc import Iterable
 
+from msprobe_ms.support.translation import tr, tr_join, translated
+
 #: Longest line that is shown whole, in characters as they are shown: no name that a person chose comes near it.
 _LONGEST = 10_000
+#: Before how many are left out of a list.
+_AND = tr(" and ")
 #: Longest value that is shown whole, in characters.
 _LONGEST_SHOWN = 80
 
@@ -35,19 +39,21 @@ def printable_lines(text: str) -> str:
 
 
 def for_terminal(text: str, further: str = "") -> str:
-    """Escape for terminals and logs: long lines are cut, all but the first begin with ``further``."""
-    return f"\n{further}".join(map(_terminal_line, text.split("\n")))
+    """Escape for terminals and logs, messages in the language of the user: long lines are cut, all but the first begin
+    with ``further``."""
+    return f"\n{further}".join(map(_terminal_line, translated(text).split("\n")))
 
 
 def one_a_line(lines: Iterable[str]) -> str:
-    """Join lines for terminals; a line's end inside of one is shown as any other control character."""
-    return "\n".join(map(_terminal_line, lines))
+    """Join lines for terminals, messages in the language of the user; a line's end inside of one is shown as any other
+    control character."""
+    return "\n".join(map(_terminal_line, map(translated, lines)))
 
 
 def _terminal_line(line: str) -> str:
     shown = printable(line[:_LONGEST])  # an escape is up to ten characters long
     whole = len(line) <= _LONGEST and len(shown) <= _LONGEST
-    return shown if whole else f"{shown[:_LONGEST]}… ({len(line)} characters)"
+    return shown if whole else tr("{shown}… ({count} characters)", shown=shown[:_LONGEST], count=len(line))
 
 
 def show(value: object) -> str:
@@ -55,7 +61,7 @@ def show(value: object) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (ValueError, TypeError, RecursionError):  # an int of thousands of digits, odd keys of a dict argument, depth
-        text = f"a value of type {type(value).__name__}"
+        text = tr("a value of type {name}", name=type(value).__name__)
     text = printable(text)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
 
@@ -69,10 +75,10 @@ def suggestion(value: object, accepted: Iterable[str]) -> str:
     """Return `` (did you mean "output"?)`` for a near miss of what is accepted, else nothing."""
     by_lower = {name.lower(): name for name in accepted}
     near = difflib.get_close_matches(value.lower(), by_lower, n=1) if isinstance(value, str) else []
-    return f' (did you mean "{by_lower[near[0]]}"?)' if near else ""
+    return tr(' (did you mean "{meant}"?)', meant=by_lower[near[0]]) if near else ""
 
 
-def listed(names: Iterable[object], most: int = 3, between: str = ", ", last: str = " and ") -> str:
+def listed(names: Iterable[object], most: int = 3, between: str = ", ", last: str = _AND) -> str:
     """Join the first ``most`` names; of more, say how many are left out.
 
     >>> listed(["a", "b", "c", "d", "e"])
@@ -80,8 +86,9 @@ def listed(names: Iterable[object], most: int = 3, between: str = ", ", last: st
     >>> listed(["a", "b"], most=1, last="; and ")
     'a; and 1 more'
     """
-    texts = list(map(str, names))
-    return between.join(texts[:most]) + and_more(len(texts) - most, last)
+    texts = [each if isinstance(each, str) else str(each) for each in names]
+    more = and_more(len(texts) - most, last)
+    return tr_join("", [tr_join(between, texts[:most]), more]) if more else tr_join(between, texts[:most])
 
 
 def counted(count: int, noun: str) -> str:
@@ -93,6 +100,6 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def and_more(count: int, before: str = " and ") -> str:
+def and_more(count: int, before: str = _AND) -> str:
     """Return `` and 2 more`` for what is left out of a list; nothing where nothing is."""
-    return f"{before}{count} more" if count > 0 else ""
+    return tr("{before}{count} more", before=before, count=count) if count > 0 else ""

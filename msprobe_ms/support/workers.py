@@ -26,8 +26,9 @@ from types import ModuleType
 from typing import Any, Generic, TypeVar
 
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
-_WORKERS_DIED = "every worker that ran it died, perhaps for want of memory"
+_WORKERS_DIED = tr("every worker that ran it died, perhaps for want of memory")
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -144,7 +145,7 @@ class _Run(Generic[Task, Result]):
             self._died(number, "")
         except RuntimeError as error:  # its owner has shut it down
             self._broken = True
-            self.done[number] = Lost(f"the executor accepts no more work: {error}")
+            self.done[number] = Lost(tr("the executor accepts no more work: {error}", error=error))
 
     def _take(self, number: int, future: Future[Result]) -> None:
         try:
@@ -163,12 +164,14 @@ class _Run(Generic[Task, Result]):
         if self._deaths[number] > RETRIES:
             self.done[number] = Lost(_WORKERS_DIED)
             return
-        logger.warning("a worker died (%s): its comparisons are run again", reason or "no reason is known")
+        logger.warning(
+            tr("a worker died ({reason}): its comparisons are run again", reason=reason or "no reason is known")
+        )
         self._suspects.append(number)
 
     def _give_up(self) -> None:
         """Whoever owns the executor has ended it, or it broke for good."""
-        reason = "the executor accepts no more work: one of its workers died, or it was shut down"
+        reason = tr("the executor accepts no more work: one of its workers died, or it was shut down")
         for number in (*self._suspects, *self._waiting):
             self.done[number] = Lost(reason)
         self._suspects.clear()

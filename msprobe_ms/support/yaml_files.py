@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.translation import tr
 
 #: libyaml is about eight times faster; both give the same.
 FASTEST_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -32,15 +33,15 @@ def read_text(path: Path, most: int) -> str:
             raw = file.read(most + 1)
     except OSError as error:
         reason = error.strerror or error
-        raise UnreadableError(f"cannot be read: {reason}; a readable yaml file is needed") from None
+        raise UnreadableError(tr("cannot be read: {reason}; a readable yaml file is needed", reason=reason)) from None
     if len(raw) > most:
-        shown = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most >> 10} KiB"
-        raise UnreadableError(f"larger than {shown}, the most that is read")
+        shown = tr("{most} MiB", most=most >> 20) if most >= 1 << 20 else tr("{most} KiB", most=most >> 10)
+        raise UnreadableError(tr("larger than {shown}, the most that is read", shown=shown))
     try:
         return raw.decode("utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise UnreadableError(f"line {line} is not UTF-8 text; save the file as UTF-8") from None
+        raise UnreadableError(tr("line {line} is not UTF-8 text; save the file as UTF-8", line=line)) from None
 
 
 def read_shallow(path: Path, most: int) -> str:
@@ -56,7 +57,13 @@ def read_shallow(path: Path, most: int) -> str:
         for event in yaml.parse(text, Loader=FASTEST_LOADER):  # keeps no more than it is at
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:
-                raise UnreadableError(f"line {event.start_mark.line + 1}: nested deeper than {_DEEPEST} levels")
+                raise UnreadableError(
+                    tr(
+                        "line {line}: nested deeper than {deepest} levels",
+                        line=event.start_mark.line + 1,
+                        deepest=_DEEPEST,
+                    )
+                )
     except yaml.YAMLError as error:
         raise UnreadableError(not_yaml(error)) from None
     return text
@@ -78,9 +85,9 @@ def read_texts(path: Path, most: int) -> Any:
 def not_yaml(error: Exception) -> str:
     """Say what a yaml parser raised: ``line 3, column 5: this is not yaml: …``."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    place = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    place = tr("line {line}, column {column}: ", line=mark.line + 1, column=mark.column + 1) if mark else ""
     problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
-    return f"{place}this is not yaml: {problem}"
+    return tr("{place}this is not yaml: {problem}", place=place, problem=problem)
 
 
 def quoted(text: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from msprobe_ms.arrays.dtypes import coarser
 from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.support.translation import tr
 from msprobe_ms.tokens.measure import TokenFigures, last_position, measure
 from msprobe_ms.tokens.sources import Logits, Place, find_logits
 
@@ -99,14 +100,16 @@ def _rows(place: Place, target: Logits | None, golden: Logits | None) -> Iterato
     if target is None or golden is None:
         side = "golden" if target is None else "target"
         ours_at, theirs_at = (None if each is None else each.path for each in (target, golden))
-        yield TokenRow(place, 0, ours_at, theirs_at, note=f"only in the {side}")
+        yield TokenRow(place, 0, ours_at, theirs_at, note=tr("only in the {side}", side=side))
         return
     try:
         (one, our_dtype), (other, their_dtype) = target.load(), golden.load()
         epsilon = coarser(our_dtype, their_dtype).epsilon
         ours, theirs = last_position(one), last_position(other)
         if ours.shape != theirs.shape:
-            raise ValueError(f"shapes {list(ours.shape)} and {list(theirs.shape)} differ")
+            raise ValueError(
+                tr("shapes {shape} and {other_shape} differ", shape=list(ours.shape), other_shape=list(theirs.shape))
+            )
     except (MsprobeError, ValueError, OSError) as error:
         yield TokenRow(place, 0, target.path, golden.path, note=str(error))
         return

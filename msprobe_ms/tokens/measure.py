@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from msprobe_ms.support.translation import tr
+
 #: Limits of a row that passes: cosine above, KL and |l1_norm| below (msit logitscmp). Logarithms of probabilities that
 #: are off by two ULP of the largest logit make a KL of half their square, which passes, too: in bfloat16 that is more.
 LEAST_COSINE, MOST_KL, MOST_L1 = 0.999, 1e-4, 0.01
@@ -58,7 +60,11 @@ def last_position(logits: np.ndarray) -> np.ndarray:
     """
     if logits.ndim not in (1, 2, 3) or logits.size == 0 or logits.dtype.kind not in "fiu":
         raise ValueError(
-            f"shape {list(logits.shape)} of {logits.dtype} holds no logits; accepted are (B, S, V), (B, V), (V,)"
+            tr(
+                "shape {shape} of {dtype} holds no logits; accepted are (B, S, V), (B, V), (V,)",
+                shape=list(logits.shape),
+                dtype=logits.dtype,
+            )
         )
     found = logits[:, -1, :] if logits.ndim == 3 else np.atleast_2d(logits)
     return np.asarray(found, np.float64)
@@ -77,7 +83,7 @@ def measure(target: np.ndarray, golden: np.ndarray, epsilon: float) -> TokenFigu
     golden_token, target_token = (int(np.argmax(np.nan_to_num(each, nan=-np.inf))) for each in (golden, target))
     if not all(finite):
         sides = "both sides" if finite == (False, False) else "the target" if not finite[0] else "the golden"
-        reason = f"NaN or infinity in the logits of {sides}"
+        reason = tr("NaN or infinity in the logits of {sides}", sides=sides)
         nothing = math.nan
         return TokenFigures(
             golden_token, target_token, 0, nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, 0,

@@ -10,6 +10,7 @@ from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell, figure_cell
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table
 from msprobe_ms.comparison.terms import RowColour
+from msprobe_ms.support.translation import tr
 from msprobe_ms.tokens.compare import Judgement, TokenComparison, TokenRow
 
 _TITLES = (
@@ -50,31 +51,38 @@ def token_lines(comparison: TokenComparison) -> Iterator[str]:
     """Say which token differs first, and whether that was a tie or an error."""
     compared = [row for row in comparison.rows if row.figures is not None]
     if not compared:
-        yield "NOTHING COMPARED: no token has logits of one shape on both sides"
+        yield tr("NOTHING COMPARED: no token has logits of one shape on both sides")
         return
     tokens = len({(row.place, row.sequence) for row in compared})
     first = comparison.first
     ties = [row for row in compared if row.judgement is Judgement.TIE]
     if first is not None:
-        yield f"DIVERGENT: {_where(first)}: {_what(first)}"
+        yield tr("DIVERGENT: {where}: {what}", where=_where(first), what=_what(first))
     elif ties:
-        yield f"CONSISTENT: up to {_where(ties[0])}, where a tie is turned over: {_what(ties[0])}"
+        yield tr(
+            "CONSISTENT: up to {where}, where a tie is turned over: {what}", where=_where(ties[0]), what=_what(ties[0])
+        )
     else:
-        yield f"CONSISTENT: all {tokens} tokens are equal, and their logits agree"
+        yield tr("CONSISTENT: all {tokens} tokens are equal, and their logits agree", tokens=tokens)
     yield from _growth(comparison, first or (ties[0] if ties else None))
     if comparison.forced:
-        yield "  both were fed the same tokens, so that every token is judged"
+        yield tr("  both were fed the same tokens, so that every token is judged")
     elif after := sum(row.judgement is Judgement.AFTER for row in compared):
-        yield f"  {after} tokens after a divergence belong to other texts, and are not judged"
+        yield tr("  {after} tokens after a divergence belong to other texts, and are not judged", after=after)
     lone = [row for row in comparison.rows if row.figures is None]
     if lone:
-        yield f"  {len(lone)} tokens were not compared, the first (token {lone[0].place.token}): {lone[0].note}"
+        yield tr(
+            "  {count} tokens were not compared, the first (token {token}): {note}",
+            count=len(lone),
+            token=lone[0].place.token,
+            note=lone[0].note,
+        )
 
 
 def _where(row: TokenRow) -> str:
-    key = f" of {row.place.key}" if row.place.key else ""
-    sequence = f", sequence {row.sequence}" if row.sequence else ""
-    return f"token {row.place.token}{key}{sequence}"
+    key = tr(" of {key}", key=row.place.key) if row.place.key else ""
+    sequence = tr(", sequence {sequence}", sequence=row.sequence) if row.sequence else ""
+    return tr("token {token}{key}{sequence}", token=row.place.token, key=key, sequence=sequence)
 
 
 def _what(row: TokenRow) -> str:
@@ -83,13 +91,20 @@ def _what(row: TokenRow) -> str:
     if found.reason:
         return found.reason
     if found.equal:
-        far = f"KL {found.kl:.3g}, cosine {found.cosine:.6f}"
-        return f"the same token {found.golden_token}, but the logits are apart ({far})"
-    likely = f"which the golden holds {math.exp(found.gap):.4g} times as likely"
-    told = f"{found.target_token} for {found.golden_token}, {likely}"
+        far = tr("KL {kl:.3g}, cosine {cosine:.6f}", kl=found.kl, cosine=found.cosine)
+        return tr(
+            "the same token {golden_token}, but the logits are apart ({far})", golden_token=found.golden_token, far=far
+        )
+    likely = tr("which the golden holds {exp:.4g} times as likely", exp=math.exp(found.gap))
+    told = tr(
+        "{target_token} for {golden_token}, {likely}",
+        target_token=found.target_token,
+        golden_token=found.golden_token,
+        likely=likely,
+    )
     if row.judgement is Judgement.TIE:
-        return f"{told}: rounding may do that"
-    return f"{told}: more than rounding does (KL {found.kl:.3g})"
+        return tr("{told}: rounding may do that", told=told)
+    return tr("{told}: more than rounding does (KL {kl:.3g})", told=told, kl=found.kl)
 
 
 def _growth(comparison: TokenComparison, until: TokenRow | None) -> Iterator[str]:
@@ -104,4 +119,10 @@ def _growth(comparison: TokenComparison, until: TokenRow | None) -> Iterator[str
     ]  # fmt: skip
     if len(course) > 1:
         (first, at_first), (last, at_last) = course[0], course[-1]
-        yield f"  KL is {at_first:.3g} at token {first}, {at_last:.3g} at token {last}"
+        yield tr(
+            "  KL is {at_first:.3g} at token {first}, {at_last:.3g} at token {last}",
+            at_first=at_first,
+            first=first,
+            at_last=at_last,
+            last=last,
+        )

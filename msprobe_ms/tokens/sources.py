@@ -19,6 +19,7 @@ from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr
 
 #: ``logits_{task}_{key}_{token}``, as msit writes single files.
 _FILE = re.compile(r"logits_(.+)_([0-9]{1,9})")
@@ -52,7 +53,9 @@ def find_logits(path: Path, name: str | None = None) -> dict[Place, Logits]:
     :raises UsageError: there are none, or nothing tells which they are
     """
     if not path.exists():
-        raise UsageError(f"{path}: no such file or folder; accepted are a dump with tensors, or a folder of logits")
+        raise UsageError(
+            tr("{path}: no such file or folder; accepted are a dump with tensors, or a folder of logits", path=path)
+        )
     files = _files(path) if path.is_dir() else []
     for found in (_single_files(files), _tree(files, path, name)):
         if found:
@@ -60,8 +63,11 @@ def find_logits(path: Path, name: str | None = None) -> dict[Place, Logits]:
     found = _dumped(path, name)
     if not found:
         raise UsageError(
-            f"{path}: holds no logits; accepted are a dump of task tensor, a tree of msit, and "
-            "logits_<task>_<token>.npy or .pth"
+            tr(
+                "{path}: holds no logits; accepted are a dump of task tensor, a tree of msit, and "
+                "logits_<task>_<token>.npy or .pth",
+                path=path,
+            )
         )
     return dict(sorted(found.items()))
 
@@ -72,7 +78,13 @@ def _files(folder: Path) -> list[Path]:
         if file.suffix in _SUFFIXES:
             found.append(file)
             if len(found) > _MOST_FILES:
-                raise UsageError(f"{folder}: holds more than {_MOST_FILES} tensor files; give the folder of the logits")
+                raise UsageError(
+                    tr(
+                        "{folder}: holds more than {most_files} tensor files; give the folder of the logits",
+                        folder=folder,
+                        most_files=_MOST_FILES,
+                    )
+                )
     return found
 
 
@@ -111,8 +123,12 @@ def _tree(files: list[Path], path: Path, name: str | None) -> dict[Place, Logits
         wanted = list(modules) if len(modules) == 1 else [each for each in modules if each.endswith("lm_head")]
     if len(wanted) != 1:
         raise UsageError(
-            f"{path}: {listed(sorted(modules), 8)} have outputs; say which gives the logits: --logits "
-            f"{sorted(modules)[-1]}"
+            tr(
+                "{path}: {modules} have outputs; say which gives the logits: --logits {other_modules}",
+                path=path,
+                modules=listed(sorted(modules), 8),
+                other_modules=sorted(modules)[-1],
+            )
         )
     return modules[wanted[0]]
 
@@ -125,7 +141,12 @@ def _dumped(path: Path, name: str | None) -> dict[Place, Logits]:
         calls = list(_calls(dump, name))
         if not calls and name is not None:
             raise UsageError(
-                f"{file}: no module {name} with tensor files of its results; accepted are {_modules(dump)}"
+                tr(
+                    "{file}: no module {name} with tensor files of its results; accepted are {modules}",
+                    file=file,
+                    name=name,
+                    modules=_modules(dump),
+                )
             )
         fed = list(_fed(dump))
         for number, (_, item) in enumerate(calls):

@@ -51,7 +51,7 @@ def test_the_assets_end_no_element_and_load_nothing() -> None:
 def test_the_sources_stay_small() -> None:
     report = [source for source in SOURCES if source.stem != "check"]  # which is a page of its own
     lines = [line.strip() for source in report for line in source.read_text("utf-8").splitlines()]
-    assert len([line for line in lines if line and not line.startswith(("//", "/*", "*"))]) <= 3_000
+    assert len([line for line in lines if line and not line.startswith(("//", "/*", "*"))]) <= 3_100
 
 
 def test_the_lock_names_few_packages_for_both_machines() -> None:

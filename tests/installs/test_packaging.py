@@ -101,7 +101,7 @@ def test_the_wheel_holds_every_module_and_data_file_once(source: Path, wheel: Pa
     expected.update(["msprobe_ms/arrays/_one_pass.abi3.so"] if COMPILER else [])
     assert "msprobe_ms/config/samples/config.json" in packaged(wheel)
     for file in (source / "msprobe_ms").rglob("*"):
-        if file.suffix in {".py", ".pyi", ".yaml", ".json", ".js", ".css"} or file.name == "py.typed":
+        if file.suffix in {".py", ".pyi", ".yaml", ".json", ".js", ".css", ".mo"} or file.name == "py.typed":
             name = file.relative_to(source).as_posix().replace("msprobe_ms/compat/msprobe/", "msprobe/")
             expected.add(name.removeprefix("msprobe_ms/compat/modules/"))
     assert packaged(wheel) == expected
@@ -111,8 +111,9 @@ def test_the_wheel_holds_every_module_and_data_file_once(source: Path, wheel: Pa
     with zipfile.ZipFile(wheel) as archive:
         assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
         (entry_points,) = (name for name in archive.namelist() if name.endswith("entry_points.txt"))
-        assert archive.read(entry_points).decode().split("\n")[:2] == [
+        assert archive.read(entry_points).decode().split("\n")[:3] == [
             "[console_scripts]",
+            "msit = msprobe_ms.cli.msit:main",
             "msprobe = msprobe_ms.cli:main",
         ]
 
@@ -171,7 +172,7 @@ def test_a_type_checker_sees_through_the_import_name_of_msprobe(environment: Env
     ], done.stdout  # fmt: skip
 
 
-@pytest.mark.parametrize("command", [("bin/msprobe",), ("bin/python", "-m", "msprobe_ms")])
+@pytest.mark.parametrize("command", [("bin/msprobe",), ("bin/msit",), ("bin/python", "-m", "msprobe_ms")])
 def test_the_command_line_starts_without_a_framework(
     environment: Environment, tmp_path: Path, command: tuple[str, ...]
 ) -> None:

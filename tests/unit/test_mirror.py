@@ -33,7 +33,7 @@ comparison/origin: evidence protocols
 comparison/page: calls choice content figures rows verdict
 comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
 comparison/pairing: entries fused_tensors matches modules
-comparison/reporting: advisor csv_table
+comparison/reporting: advice_texts advisor csv_table facts
 comparison/reporting/profiles: base latest maca v110 wording
 compat: maca msit msit_selection neighbour torch_provider
 compat/modules: maca_tools msit_llm
@@ -52,7 +52,7 @@ frameworks: api_calls base compiled_call dropout framework_runner gradient_graph
 frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework jit kernels
     modes optimizers repeating tensor_dump tensor_dump_files tensor_dump_names training
 frameworks/mindspore/graphs: callbacks compilation marking optimizer_taps runs source
-frameworks/pytorch: api_runner autograd device_statistics dropout framework modes repeating training
+frameworks/pytorch: acl_dump api_runner autograd device_statistics dropout framework modes repeating training
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
@@ -61,7 +61,7 @@ recording: debugger dynamic_step kernel_recorder modes parts_of_a_step recorder 
     step_recorder updates
 recording/entry_points: auto context_manager every_python model_calls script when_imported
 recording/entry_points/startup: sitecustomize
-recording/graphs: graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
+recording/graphs: device_kernels graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
 recording/hooks: api_list apis communication compiled early_imports layers losses modules named_modules operators
     optimizers
 recording/monitoring: gradient_files gradient_probe monitor

@@ -1,5 +1,7 @@
 /** The state of the page in its address, so that a link shows what its sender saw. */
 
+import { t } from "./texts.ts";
+
 const TEXTS = ["node", "q", "tab", "colour", "view"] as const;
 
 export interface Address extends Record<(typeof TEXTS)[number], string> {
@@ -21,7 +23,7 @@ export function parseAddress(hash: string): { address: Address; note: string } {
     else if (range && Number(range[1]) < Number(range[2])) address.x = [Number(range[1]), Number(range[2])];
     else ignored.push(key);
   }
-  const note = ignored.length ? `The address has parts that mean nothing here: ${ignored.join(", ").slice(0, 200)}.` : "";
+  const note = ignored.length ? t("The address has parts that mean nothing here: {parts}.", { parts: ignored.join(", ").slice(0, 200) }) : "";
   return { address, note };
 }
 

@@ -17,6 +17,7 @@ import { Table } from "./table.tsx";
 import { grouped, plural, shortened } from "./text.ts";
 import { type Direction } from "./tree.ts";
 import { Trees } from "./trees.tsx";
+import { t } from "./texts.ts";
 
 function initial(model: Model): State {
   const state: State = {
@@ -60,7 +61,7 @@ export function App({ model }: { model: Model }) {
   return (
     <PageProvider value={page}>
       <Tools><Buttons page={page} link={location.href.split("#")[0] + address} /></Tools>
-      {state.note && <p class="note" role="alert">{state.note} <button type="button" onClick={() => page.set({ note: "" })}>dismiss</button></p>}
+      {state.note && <p class="note" role="alert">{state.note} <button type="button" onClick={() => page.set({ note: "" })}>{t("dismiss")}</button></p>}
       <ExecutionPlot />
       <div class="columns"><ModelPanel /><NodePanel /></div>
       <Table />
@@ -74,7 +75,7 @@ export function App({ model }: { model: Model }) {
 function selectionText(model: Model, { row, call }: State): string {
   if (call < 0) return "";
   if (row < 0) return shortened(model.names[call]);
-  return `${WORDS[model.outcome[row]]}: ${shortened(model.rowName(row))}, error ratio ${model.ratioText(row)}`;
+  return `${WORDS[model.outcome[row]]}: ${shortened(model.rowName(row))}, ${t("error ratio")} ${model.ratioText(row)}`;
 }
 
 function Buttons({ page: { model, state, set, select }, link }: { page: PageContext; link: string }) {
@@ -82,10 +83,11 @@ function Buttons({ page: { model, state, set, select }, link }: { page: PageCont
   return (
     <>
       {origins.length > 0 && <button type="button" class="primary" onClick={() => select(model.originFrom(state.call, 1))}>
-        {origins.length === 1 ? "show origin" : `origin ${at >= 0 ? `${at + 1} of ` : ""}${origins.length} ▸`}</button>}
-      <CopyButton text={() => link}>copy link</CopyButton>
+        {origins.length === 1 ? t("show origin")
+          : at >= 0 ? t("origin {at} of {count} ▸", { at: at + 1, count: origins.length }) : t("origin {count} ▸", { count: origins.length })}</button>}
+      <CopyButton text={() => link}>{t("copy link")}</CopyButton>
       <ThemeButton />
-      <button type="button" onClick={() => set({ help: true })} aria-label="keys" title="keys">?</button>
+      <button type="button" onClick={() => set({ help: true })} aria-label={t("keys")} title={t("keys")}>?</button>
     </>
   );
 }
@@ -99,12 +101,12 @@ function ModelPanel() {
   return (
     <section class="panel model" aria-labelledby="model-title">
       <div class="bar">
-        <h2 id="model-title">Model</h2>
-        <Segmented label="View" value={state.view} set={(view) => set({ view })} options={[["icicle", "icicle"], ["trees", "side by side"]]} />
-        {both && <Segmented label="Direction" value={chosen} set={setChosen} options={[["forward", "forward"], ["backward", "backward"]]} />}
+        <h2 id="model-title">{t("Model")}</h2>
+        <Segmented label={t("View")} value={state.view} set={(view) => set({ view })} options={[["icicle", t("icicle")], ["trees", t("side by side")]]} />
+        {both && <Segmented label={t("Direction")} value={chosen} set={setChosen} options={[["forward", t("forward")], ["backward", t("backward")]]} />}
         <span class="spring" />
         {state.view === "icicle" && (
-          <label class="check">colour{" "}
+          <label class="check">{t("colour")}{" "}
             <select value={state.colour} onChange={(event) => set({ colour: event.currentTarget.value as ColourBy })}>
               {COLOUR_BY.filter((each) => !model.alone || each === "finite").map((each) => <option value={each} key={each}>{LEGENDS[each][0]}</option>)}
             </select>
@@ -125,14 +127,14 @@ function Unmatched() {
   if (!calls.length) return null;
   return (
     <div class="unmatched-strip">
-      <span class="outcome unmatched"><Glyph outcome={Outcome.UNMATCHED} /> no counterpart</span>
+      <span class="outcome unmatched"><Glyph outcome={Outcome.UNMATCHED} />{" "}{t("no counterpart")}</span>
       {SIDES.map((side, place) => alone[place].length > 0 && (
-        <details key={side}><summary>{plural(alone[place].length, "call")} of the {side}</summary>
+        <details key={side}><summary>{t("{calls} of the {side}", { calls: plural(alone[place].length, "call"), side: t(side) })}</summary>
           <ul>{alone[place].slice(0, 50).map((call) => <li key={call}><Goto call={call} /></li>)}</ul>
-          {alone[place].length > 50 && <p class="muted">and {grouped(alone[place].length - 50)} more, in the table</p>}
+          {alone[place].length > 50 && <p class="muted">{t("and {count} more, in the table", { count: grouped(alone[place].length - 50) })}</p>}
         </details>
       ))}
-      <button type="button" onClick={() => set({ facets: { ...ALL, outcome: String(Outcome.UNMATCHED) }, q: "" })}>in the table</button>
+      <button type="button" onClick={() => set({ facets: { ...ALL, outcome: String(Outcome.UNMATCHED) }, q: "" })}>{t("in the table")}</button>
     </div>
   );
 }

@@ -8,6 +8,7 @@ import { type Model } from "./model.ts";
 import { consumers, type Neighbour, producers } from "./neighbours.ts";
 import { useLoaded, usePage } from "./page.ts";
 import { figure, short, shortened } from "./text.ts";
+import { t } from "./texts.ts";
 
 export function NeighboursTab({ figures }: { figures: Figures }) {
   const { model, state } = usePage();
@@ -16,15 +17,15 @@ export function NeighboursTab({ figures }: { figures: Figures }) {
   const above = model.parent[state.call] - 1;
   return (
     <div class="neighbours">
-      <Side title="comes from  ( [ )" list={found.before} empty="No earlier call gave out a tensor of the same figures." />
+      <Side title={t("comes from  ( [ )")} list={found.before} empty={t("No earlier call gave out a tensor of the same figures.")} />
       <div class="here">
-        <h3>here</h3>
+        <h3>{t("here")}</h3>
         <p><bdi>{shortened(model.names[state.call], 160)}</bdi></p>
-        <p class="muted">in {short(model.taken[state.call])} → out {short(model.given[state.call])}</p>
-        {above >= 0 && <p class="muted">inside of <Goto call={above} /></p>}
+        <p class="muted">{t("in {taken} → out {given}", { taken: short(model.taken[state.call]), given: short(model.given[state.call]) })}</p>
+        {above >= 0 && <p class="muted">{t("inside of")} <Goto call={above} /></p>}
       </div>
-      <Side title="goes to  ( ] )" list={found.after} empty="No later call took in a tensor of the same figures." />
-      <p class="muted wide">Tensors known again by equal figures of the target: dumps hold no edges.</p>
+      <Side title={t("goes to  ( ] )")} list={found.after} empty={t("No later call took in a tensor of the same figures.")} />
+      <p class="muted wide">{t("Tensors known again by equal figures of the target: dumps hold no edges.")}</p>
     </div>
   );
 }
@@ -55,12 +56,12 @@ async function loadStacks(model: Model, call: number): Promise<[string[], string
 export function StackTab() {
   const { model, state } = usePage();
   const stacks = useLoaded(() => loadStacks(model, state.call), state.call);
-  if (!stacks) return <p class="muted">decoding…</p>;
-  if (!stacks[0].length && !stacks[1].length) return <p class="empty">The dumps hold no stack of this call.</p>;
+  if (!stacks) return <p class="muted">{t("decoding…")}</p>;
+  if (!stacks[0].length && !stacks[1].length) return <p class="empty">{t("The dumps hold no stack of this call.")}</p>;
   const frame = (text: string | null) => text !== null && frameParts(text).map((each, place) => <div key={place} class={place ? "code" : ""}>{shortened(each, 300)}</div>);
   return (
-    <table class="stacks"><caption class="hidden">stack of the call on both sides, innermost first</caption>
-      <thead><tr><th scope="col"><span class="hidden">differs</span></th><th scope="col">target</th><th scope="col">golden</th></tr></thead>
+    <table class="stacks"><caption class="hidden">{t("stack of the call on both sides, innermost first")}</caption>
+      <thead><tr><th scope="col"><span class="hidden">{t("differs")}</span></th><th scope="col">{t("target")}</th><th scope="col">{t("golden")}</th></tr></thead>
       <tbody>{aligned(stacks[0], stacks[1]).map(([ours, theirs], place) => (
         <tr key={place} class={ours === theirs ? "equal" : "unequal"}><td>{ours === theirs ? "" : "≠"}</td><td>{frame(ours)}</td><td>{frame(theirs)}</td></tr>
       ))}</tbody></table>
@@ -75,7 +76,7 @@ function frameParts(frame: string): string[] {
 
 export function RawTab({ figures }: { figures: Figures }) {
   const { model, state: { call, row } } = usePage();
-  if (row < 0) return <p class="empty">Select a value.</p>;
+  if (row < 0) return <p class="empty">{t("Select a value.")}</p>;
   const side = (name: "target" | "golden") => ({
     type: figures.type(name, row), text: figures.text(name, row),
     ...Object.fromEntries(STATISTICS.map((each) => [each, plain(figures.value(`${name}_${each}`, row))])),
@@ -88,7 +89,7 @@ export function RawTab({ figures }: { figures: Figures }) {
     inherited_from: model.names[model.inherited[row] - 1] ?? null, target_figures: side("target"), golden_figures: side("golden"),
   };
   const text = JSON.stringify(raw, null, 1);
-  return <div class="raw"><CopyButton text={() => text}>copy</CopyButton><pre>{text.split("\n").map((line) => shortened(line, 400)).join("\n")}</pre></div>;
+  return <div class="raw"><CopyButton text={() => text}>{t("copy")}</CopyButton><pre>{text.split("\n").map((line) => shortened(line, 400)).join("\n")}</pre></div>;
 }
 
 /** A number as JSON can hold it. */

@@ -6,6 +6,7 @@ import { COLOURS, GLYPHS, WORDS } from "./model.ts";
 import { usePage } from "./page.ts";
 import { grouped, shortened } from "./text.ts";
 import { isDark, setTheme } from "./theme.ts";
+import { t } from "./texts.ts";
 
 /** An outcome by glyph, word and colour. */
 export function Label({ outcome, count }: { outcome: number; count?: number }) {
@@ -55,12 +56,12 @@ export async function copyText(text: string): Promise<boolean> {
 }
 
 /** A button that copies a text, and says for a moment that it did. */
-export function CopyButton({ text, children, title, done = "copied" }: {
+export function CopyButton({ text, children, title, done = t("copied") }: {
   text: () => string | Promise<string>; children: string; title?: string; done?: string;
 }) {
   const [told, setTold] = useState("");
   const copy = async () => {
-    setTold((await copyText(await text())) ? done : "not copied");
+    setTold((await copyText(await text())) ? done : t("not copied"));
     setTimeout(() => setTold(""), 1500);
   };
   return <button type="button" title={title} onClick={copy}><span role="status">{told || children}</span></button>;
@@ -69,7 +70,7 @@ export function CopyButton({ text, children, title, done = "copied" }: {
 /** Switches between light and dark colours. */
 export function ThemeButton() {
   const [dark, setDark] = useState(isDark());
-  return <button type="button" onClick={() => { setTheme(dark ? "light" : "dark"); setDark(!dark); }} aria-label={dark ? "light colours" : "dark colours"} title={dark ? "light" : "dark"}>◐</button>;
+  return <button type="button" onClick={() => { setTheme(dark ? "light" : "dark"); setDark(!dark); }} aria-label={dark ? t("light colours") : t("dark colours")} title={dark ? t("light") : t("dark")}>◐</button>;
 }
 
 /** Buttons in the header, which is not ours to render: they have an element of their own there. */
@@ -96,7 +97,7 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
       onKeyDown={(event) => { if (event.key === "?") { event.stopPropagation(); close(); } }}>
       <h2 id="help-title">{title}</h2>
       {children}
-      <p><button type="button" onClick={close}>close</button></p>
+      <p><button type="button" onClick={close}>{t("close")}</button></p>
     </dialog>
   );
 }

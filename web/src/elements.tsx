@@ -8,6 +8,7 @@ import { path } from "./drawing.ts";
 import { useLoaded, usePage } from "./page.ts";
 import { grouped, printable, short, shortened } from "./text.ts";
 import type { Palette } from "./theme.ts";
+import { t } from "./texts.ts";
 
 const SIZE = 190;
 
@@ -15,11 +16,11 @@ export function Elements() {
   const { model, state } = usePage();
   const pictures = useLoaded(() => (model.columns.has("pictures") ? model.columns.json<Picture>("pictures") : Promise.resolve([])), model);
   const picture = useMemo(() => pictures?.find((each) => each.row === state.row), [pictures, state.row]);
-  if (!pictures) return <p class="muted">decoding…</p>;
+  if (!pictures) return <p class="muted">{t("decoding…")}</p>;
   if (!picture) {
     return model.index.mode === "tensor"
-      ? <p class="empty">The page has pictures of tensors around the origins and of those furthest apart; none of this one.</p>
-      : <p class="empty">The dumps hold statistics alone. To see elements, record both with <code>"task": "tensor"</code> in the config, for this node only: <code>"list"</code> takes its name.</p>;
+      ? <p class="empty">{t("The page has pictures of tensors around the origins and of those furthest apart; none of this one.")}</p>
+      : <p class="empty">{t("The dumps hold statistics alone. To see elements, record both with")}{" "}<code>"task": "tensor"</code>{" "}{t("in the config, for this node only:")}{" "}<code>"list"</code>{" "}{t("takes its name.")}</p>;
   }
   const { map, scatter, histograms, worst } = picture;
   return (
@@ -29,8 +30,8 @@ export function Elements() {
       {scatter && <Density scatter={scatter} />}
       {histograms && <Histograms histograms={histograms} />}
       {worst && worst.length > 0 && <figure class="wide">
-        <figcaption>the elements furthest apart</figcaption>
-        <table class="worst"><thead><tr><th>index</th><th>target</th><th>golden</th></tr></thead>
+        <figcaption>{t("the elements furthest apart")}</figcaption>
+        <table class="worst"><thead><tr><th>{t("index")}</th><th>{t("target")}</th><th>{t("golden")}</th></tr></thead>
           <tbody>{worst.slice(0, 10).map(([index, target, golden], place) => (
             <tr key={place}><td>{printable(`[${index.join(", ")}]`)}</td><td>{shortened(target, 40)}</td><td>{shortened(golden, 40)}</td></tr>
           ))}</tbody></table>
@@ -54,8 +55,8 @@ function Tiles({ map, shape }: { map: NonNullable<Picture["map"]>; shape: number
     });
   }, [bytes, map]);
   return (
-    <Drawing title="|target − golden|" draw={draw} label={`map of the difference, ${map.of}; from ${short(map.low)} to ${short(map.high)}`}>
-      {short(map.low)} <span class="ramp" aria-hidden="true" /> {short(map.high)} · grey equal · <b class="ink">■</b> NaN<br />{printable(map.of)}; shape [{shape.join(", ")}]
+    <Drawing title={t("|target − golden|")} draw={draw} label={t("map of the difference, {of}; from {low} to {high}", { of: map.of, low: short(map.low), high: short(map.high) })}>
+      {short(map.low)} <span class="ramp" aria-hidden="true" /> {short(map.high)} · {t("grey equal")} · <b class="ink">■</b> NaN<br />{printable(map.of)}; shape [{shape.join(", ")}]
     </Drawing>
   );
 }
@@ -77,8 +78,8 @@ function Density({ scatter }: { scatter: NonNullable<Picture["scatter"]> }) {
     context.strokeRect(0.5, 0.5, width - 1, height - 1);
   }, [bytes, scatter]);
   return (
-    <Drawing title="target ↑ against golden →" draw={draw} label={`target value against golden value of every element, from ${short(scatter.low)} to ${short(scatter.high)}`}>
-      {short(scatter.low)} to {short(scatter.high)}, logarithmic on both sides of 0; on the dashed line both are equal
+    <Drawing title={t("target ↑ against golden →")} draw={draw} label={t("target value against golden value of every element, from {low} to {high}", { low: short(scatter.low), high: short(scatter.high) })}>
+      {t("{low} to {high}, logarithmic on both sides of 0; on the dashed line both are equal", { low: short(scatter.low), high: short(scatter.high) })}
     </Drawing>
   );
 }
@@ -95,9 +96,9 @@ function Histograms({ histograms: { target, golden, low, high } }: { histograms:
     path(context, ...target.flatMap((count, place): [number, number][] => [[place * step, y(count)], [(place + 1) * step, y(count)]])).stroke();
   }, [target, golden]);
   return (
-    <Drawing title={<>values: <span class="origin">— target</span>, <span class="agrees">▮ golden</span></>} draw={draw}
-      label={`histograms of ${grouped(golden.reduce((a, b) => a + b, 0))} elements of both sides`}>
-      {short(low)} to {short(high)}; heights are logarithmic
+    <Drawing title={<>{t("values:")} <span class="origin">{t("— target")}</span>, <span class="agrees">{t("▮ golden")}</span></>} draw={draw}
+      label={t("histograms of {count} elements of both sides", { count: grouped(golden.reduce((a, b) => a + b, 0)) })}>
+      {t("{low} to {high}; heights are logarithmic", { low: short(low), high: short(high) })}
     </Drawing>
   );
 }

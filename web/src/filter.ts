@@ -1,5 +1,6 @@
 /** The filter over names: words that all must occur, or a guarded /regular expression/. */
 
+import { t } from "./texts.ts";
 import type { Model } from "./model.ts";
 
 /** Longest expression, and longest part of a name that it is tried on. */
@@ -15,11 +16,11 @@ interface Filter { passes: Uint8Array | null; problem: string }
 export function guardedExpression(text: string): RegExp | string {
   const end = text.lastIndexOf("/");
   const source = text.slice(1, end > 0 ? end : undefined);
-  if (source.length > LONGEST) return `a regular expression has at most ${LONGEST} characters`;
+  if (source.length > LONGEST) return t("a regular expression has at most {longest} characters", { longest: LONGEST });
   const plain = source.replace(/\\./g, "_").replace(/\[(?:[^\]])*\]/g, "_");
-  if (/\\[1-9k]/.test(source)) return "no back references, please: they can take forever";
+  if (/\\[1-9k]/.test(source)) return t("no back references, please: they can take forever");
   // Repetition in repetition, and choices in repetition, can take exponential time.
-  if (/\)(?:[*+]|\{)/.test(plain)) return "a group that repeats is refused, as it can take forever";
+  if (/\)(?:[*+]|\{)/.test(plain)) return t("a group that repeats is refused, as it can take forever");
   if ((plain.match(/[*+]|\{\d+,\d*\}/g) ?? []).length > UNBOUNDED) return `at most ${UNBOUNDED} repetitions`;
   try {
     return new RegExp(source, "i");
@@ -74,7 +75,7 @@ function filterByExpression(model: Model, text: string): Filter {
       }
     }
     if ((call & 15) === 0 && performance.now() > until) {
-      return { passes, problem: "the expression takes too long: only the first names were looked at" };
+      return { passes, problem: t("the expression takes too long: only the first names were looked at") };
     }
   }
   return { passes, problem: "" };

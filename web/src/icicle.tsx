@@ -9,6 +9,7 @@ import { type ColourBy, usePage } from "./page.ts";
 import { short, shortened } from "./text.ts";
 import type { Colour, Palette } from "./theme.ts";
 import { buildTree, type Direction, lineOf, type TreeNode } from "./tree.ts";
+import { t } from "./texts.ts";
 
 /** Height of a level: more where there are few. */
 const LOWEST = 24, HIGHEST = 46, WANTED = 300;
@@ -50,7 +51,7 @@ export function Icicle({ direction }: { direction: Direction }) {
         {path.map((each) => (
           <button type="button" key={each.label + each.depth} onClick={() => setTop(each)} aria-current={each === top ? "true" : undefined}>{shortened(each.label || "…", 40)}</button>
         ))}
-        <button type="button" disabled={!selected?.children.length || selected === top} onClick={() => zoom(selected)}>zoom to selected</button>
+        <button type="button" disabled={!selected?.children.length || selected === top} onClick={() => zoom(selected)}>{t("zoom to selected")}</button>
       </div>
       <div class="canvas" ref={box}>
         <Canvas draw={draw} height={levels * tall} label={icicleLabel(model, root, direction)} id="icicle"
@@ -76,10 +77,10 @@ function Adders({ direction }: { direction: Direction }) {
   const { model } = usePage();
   const adds = (call: number) => (model.phase(call) === direction && model.added(call) > 1 ? model.added(call) : NaN);
   const most = useMemo(() => largest(model.calls, MOST_ADDERS, adds), [model, direction]);
-  if (!most.length) return <p class="muted">No call gives out more error than it takes in and its tolerance allows.</p>;
+  if (!most.length) return <p class="muted">{t("No call gives out more error than it takes in and its tolerance allows.")}</p>;
   return (
     <table class="adders">
-      <thead><tr><th scope="col">adds most error</th>{["in", "out", "adds"].map((title) => <th scope="col" class="number" key={title}>{title}</th>)}</tr></thead>
+      <thead><tr><th scope="col">{t("adds most error")}</th>{[t("in"), t("out"), t("adds")].map((title) => <th scope="col" class="number" key={title}>{title}</th>)}</tr></thead>
       <tbody>{most.map((call) => (
         <tr key={call}>
           <td><Glyph outcome={model.callOutcome[call]} /> <Goto call={call} /></td>
@@ -196,21 +197,23 @@ function fitting(context: CanvasRenderingContext2D, text: string, width: number)
 
 function told(model: Model, box: Box): string {
   const { call } = box.node;
-  if (box.many > 1) return `${box.many} calls that are too narrow to draw; click to see them`;
-  if (call < 0) return `${box.node.label}: ${box.node.leaves} calls inside`;
-  return `${GLYPHS[model.callOutcome[call]]} ${shortened(model.names[call], 160)} · takes in ${short(model.taken[call])}, gives out ` +
-    `${short(model.given[call])}, adds ×${short(model.added(call))}`;
+  if (box.many > 1) return t("{count} calls that are too narrow to draw; click to see them", { count: box.many });
+  if (call < 0) return t("{name}: {count} calls inside", { name: box.node.label, count: box.node.leaves });
+  const flow = t("takes in {taken}, gives out {given}, adds ×{added}",
+    { taken: short(model.taken[call]), given: short(model.given[call]), added: short(model.added(call)) });
+  return `${GLYPHS[model.callOutcome[call]]} ${shortened(model.names[call], 160)} · ${flow}`;
 }
 
 /** What a colour shows: in the menu, and below the icicle. */
 export const LEGENDS: Record<ColourBy, readonly [string, string]> = {
-  added: ["added error", "Colour: what a call adds, out ÷ max(in, 1). Pale agrees, blue hands on what came in, amber adds up to 10 times, red more; dark has no counterpart."],
-  worst: ["largest error", "Colour: the largest error ratio of a call. Pale up to 1, amber up to 10, red more; dark has no counterpart."],
-  outcome: ["result", "Colour: the most severe result of a call."],
-  finite: ["NaN, infinity", "Colour: calls with NaN or infinity."],
+  added: [t("added error"), t("Colour: what a call adds, out ÷ max(in, 1). Pale agrees, blue hands on what came in, amber adds up to 10 times, red more; dark has no counterpart.")],
+  worst: [t("largest error"), t("Colour: the largest error ratio of a call. Pale up to 1, amber up to 10, red more; dark has no counterpart.")],
+  outcome: [t("result"), t("Colour: the most severe result of a call.")],
+  finite: [t("NaN, infinity"), t("Colour: calls with NaN or infinity.")],
 };
 
 function icicleLabel(model: Model, root: TreeNode, direction: Direction): string {
   const origins = [...model.originOfCall.keys()].map((call) => shortened(model.names[call], 100)).slice(0, 3).join(", ");
-  return `${root.leaves} ${direction} calls by what encloses them, coloured by error. ${origins ? `${WORDS[Outcome.ORIGIN]}: ${origins}` : ""}`;
+  const told = t("{count} {direction} calls by what encloses them, coloured by error.", { count: root.leaves, direction: t(direction) });
+  return `${told} ${origins ? `${WORDS[Outcome.ORIGIN]}: ${origins}` : ""}`;
 }

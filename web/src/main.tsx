@@ -7,6 +7,7 @@ import { Columns, type Index } from "./data.ts";
 import { loadModel } from "./model.ts";
 import { Ranks, type RanksIndex } from "./ranks.tsx";
 import { watchTheme } from "./theme.ts";
+import { t } from "./texts.ts";
 
 function tell(text: string): void {
   const note = document.createElement("p");
@@ -26,9 +27,9 @@ function Ready({ children }: { children: ComponentChildren }) {
 async function start(): Promise<void> {
   const app = document.getElementById("app")!;
   const index = JSON.parse(document.getElementById("index")!.textContent!) as Index;
-  if (index.format !== 1) return tell(`This page has format ${index.format}, its script knows 1.`);
+  if (index.format !== 1) return tell(t("This page has format {format}, its script knows 1.", { format: index.format }));
   if (typeof DecompressionStream === "undefined") {
-    return tell("This browser is too old for the plot and the table: they take Chrome 80, Firefox 113, Safari 16.4 or later.");
+    return tell(t("This browser is too old for the plot and the table: they take Chrome 80, Firefox 113, Safari 16.4 or later."));
   }
   const columns = new Columns(index.columns, (id) => document.getElementById(id)?.textContent ?? "");
   watchTheme();
@@ -37,4 +38,4 @@ async function start(): Promise<void> {
   return undefined;
 }
 
-start().catch((error: unknown) => tell(`The plot and the table cannot be shown: ${error instanceof Error ? error.message : String(error)}`));
+start().catch((error: unknown) => tell(t("The plot and the table cannot be shown: {error}", { error: error instanceof Error ? error.message : String(error) })));

@@ -2,13 +2,14 @@
 
 import { bits, type Columns, type Index, NO_NUMBER, type Origin } from "./data.ts";
 import { short } from "./text.ts";
+import { t } from "./texts.ts";
 
 /** What became of a value, the more severe the larger: so the largest of a pixel column or a call is shown. */
 export const Outcome = { AGREES: 0, NOT_COMPARED: 1, EXPLAINED: 2, UNMATCHED: 3, INHERITED: 4, DIFFERS: 5, ORIGIN: 6 } as const;
 export const GLYPHS = ["✓", "–", "~", "∅", "↳", "≠", "✖"];
-export const WORDS = ["agrees", "not compared", "explained", "unmatched", "inherited", "differs", "origin"];
+export const WORDS = [t("agrees"), t("not compared"), t("explained"), t("unmatched"), t("inherited"), t("differs"), t("origin")];
 /** What they mean in a dump alone. */
-const ALONE_WORDS = ["finite", "finite", "finite", "finite", "not finite", "not finite", "first not finite"];
+const ALONE_WORDS = [t("finite"), t("finite"), t("finite"), t("finite"), t("not finite"), t("not finite"), t("first not finite")];
 /** Names of colours of the style sheet, by outcome. */
 export const COLOURS = ["agrees", "agrees", "explained", "unmatched", "inherited", "differs", "origin"] as const;
 

@@ -5,6 +5,7 @@ import { useContext, useEffect, useState } from "preact/hooks";
 import { parseAddress, type Address } from "./address.ts";
 import { Figures } from "./figures.ts";
 import type { Model } from "./model.ts";
+import { t } from "./texts.ts";
 
 export const TABS = ["figures", "elements", "neighbours", "stack", "raw"] as const;
 export type Tab = (typeof TABS)[number];
@@ -58,7 +59,7 @@ export function stateFrom(hash: string, model: Model): Partial<State> {
   if (address.node) {
     const found = model.find(address.node);
     if (found) Object.assign(patch, { call: found.call, row: found.row >= 0 ? found.row : model.tellingRow(found.call) });
-    else patch.note = "The address names a node that is not in this report.";
+    else patch.note = t("The address names a node that is not in this report.");
   }
   return patch;
 }

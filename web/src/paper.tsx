@@ -6,6 +6,7 @@ import { SIDES, STATISTICS } from "./figures.ts";
 import { GLYPHS, Outcome, WORDS } from "./model.ts";
 import { useFigures, usePage } from "./page.ts";
 import { figure, grouped, shortened } from "./text.ts";
+import { t } from "./texts.ts";
 
 const ROWS = 40, ORIGINS = 3, VALUES = 12;
 
@@ -15,7 +16,7 @@ export function Paper() {
   const rows = useMemo(() => largest(model.rows, ROWS, (row) => (model.outcome[row] === Outcome.ORIGIN ? 1e30 : 0) + Math.min(1e29, model.ratio[row] || 0)), [model]);
   const value = (row: number, side: (typeof SIDES)[number]) => (
     <tr key={`${row}${side}`}>
-      <td>{side === "target" ? shortened(model.slotOf(row), 60) : ""}</td><td>{side === "target" ? model.ratioText(row) : ""}</td><td>{side}</td>
+      <td>{side === "target" ? shortened(model.slotOf(row), 60) : ""}</td><td>{side === "target" ? model.ratioText(row) : ""}</td><td>{t(side)}</td>
       {STATISTICS.map((name) => <td key={name}>{figure(figures?.value(`${side}_${name}`, row), "–")}</td>)}
     </tr>
   );
@@ -25,15 +26,15 @@ export function Paper() {
         <div key={call}>
           <h2>✖ {shortened(model.names[call])}</h2><p>{shortened(origin.reason, 600)}</p>
           <table>
-            <thead><tr><th>value</th><th>ratio</th><th>side</th>{STATISTICS.map((name) => <th key={name}>{name}</th>)}</tr></thead>
+            <thead><tr><th>{t("value")}</th><th>{t("ratio")}</th><th>{t("side")}</th>{STATISTICS.map((name) => <th key={name}>{name}</th>)}</tr></thead>
             <tbody>{model.rowsOf(call).slice(0, VALUES).flatMap((row) => SIDES.slice(0, model.alone ? 1 : 2).map((side) => value(row, side)))}</tbody>
           </table>
         </div>
       ))}
       {!model.alone && <>
-        <h2>The {rows.length} values furthest beyond their tolerance, of {grouped(model.rows)}</h2>
+        <h2>{t("The {count} values furthest beyond their tolerance, of {all}", { count: rows.length, all: grouped(model.rows) })}</h2>
         <table>
-          <thead><tr><th>result</th><th>error ratio</th><th>name</th></tr></thead>
+          <thead><tr><th>{t("result")}</th><th>{t("error ratio")}</th><th>{t("name")}</th></tr></thead>
           <tbody>{rows.map((row) => (
             <tr key={row}><td>{GLYPHS[model.outcome[row]]} {WORDS[model.outcome[row]]}</td><td>{model.ratioText(row)}</td><td>{shortened(model.rowName(row))}</td></tr>
           ))}</tbody>

@@ -8,6 +8,7 @@ import { brief, drawMarks, drawPlot, HEIGHT, MARGIN, viewOf } from "./drawing.ts
 import { COLOURS, type Model, Outcome } from "./model.ts";
 import { loadFigures, useLoaded, usePage } from "./page.ts";
 import { grouped, plural, short, shortened } from "./text.ts";
+import { t } from "./texts.ts";
 
 export function ExecutionPlot() {
   const { model, state, set, select, zoom } = usePage();
@@ -56,16 +57,16 @@ export function ExecutionPlot() {
   return (
     <section class="panel plot" aria-labelledby="plot-title">
       <div class="bar">
-        <h2 id="plot-title">{model.alone ? "Largest magnitude along execution" : "Error along execution"}</h2>
-        <span class="muted">{plural(to - from, "value")}{state.x ? ` of ${grouped(model.rows)}` : ""}</span>
+        <h2 id="plot-title">{model.alone ? t("Largest magnitude along execution") : t("Error along execution")}</h2>
+        <span class="muted">{state.x ? t("{part} of {whole}", { part: plural(to - from, "value"), whole: grouped(model.rows) }) : plural(to - from, "value")}</span>
         <span class="spring" />
         <Legend />
-        {!model.alone && <Segmented label="Scale" value={state.measure} set={(measure) => set({ measure })}
-          options={[["ratio", "error ratio"], ["deviation", "deviation"]]} />}
+        {!model.alone && <Segmented label={t("Scale")} value={state.measure} set={(measure) => set({ measure })}
+          options={[["ratio", t("error ratio")], ["deviation", t("deviation")]]} />}
         <span class="group">
-          <button type="button" onClick={() => zoom(0.5)} aria-label="zoom in">+</button>
-          <button type="button" onClick={() => zoom(2)} disabled={!state.x} aria-label="zoom out">−</button>
-          <button type="button" onClick={() => set({ x: null })} disabled={!state.x}>all</button>
+          <button type="button" onClick={() => zoom(0.5)} aria-label={t("zoom in")}>+</button>
+          <button type="button" onClick={() => zoom(2)} disabled={!state.x} aria-label={t("zoom out")}>−</button>
+          <button type="button" onClick={() => set({ x: null })} disabled={!state.x}>{t("all")}</button>
         </span>
       </div>
       <div class="canvas" ref={box}>
@@ -98,7 +99,7 @@ function Legend() {
   }, [model]);
   const broken = useMemo(() => (model.flags as Uint8Array).reduce((count, _, row) => count + Number(model.nonFinite(row)), 0), [model]);
   return <span class="legend">{shown.map(([outcome, count]) => <Label outcome={outcome} count={count} key={outcome} />)}
-    {broken > 0 && !model.alone && <span class="muted">NaN, ∞ {grouped(broken)} (key n)</span>}</span>;
+    {broken > 0 && !model.alone && <span class="muted">NaN, ∞ {grouped(broken)} {t("(key n)")}</span>}</span>;
 }
 
 function Tip({ row, x, width }: { row: number; x: number; width: number }) {
@@ -137,7 +138,7 @@ function Minimap({ values, inner }: { values: Float32Array; inner: number }) {
     const middle = ((event.clientX - left - MARGIN.left) / inner) * model.rows;
     set({ x: around(middle, to - from, model.rows) });
   };
-  return <Canvas draw={draw} height={22} label="the whole execution; the part above is framed" onPointerDown={move} onPointerMove={move} />;
+  return <Canvas draw={draw} height={22} label={t("the whole execution; the part above is framed")} onPointerDown={move} onPointerMove={move} />;
 }
 
 function plotLabel(model: Model, from: number, to: number): string {
@@ -147,10 +148,14 @@ function plotLabel(model: Model, from: number, to: number): string {
     if (model.ratio[row] > 1) beyond++;
     if (worst < 0 || model.ratio[row] > model.ratio[worst]) worst = row;
   }
-  const largest = worst >= 0 ? `; the largest error ratio is ${short(model.ratio[worst] || 0)}` : "";
-  if (model.alone) return `Largest magnitude of ${plural(to - from, "value")} along execution. ${origins ? `The first that is not finite: ${origins}.` : "All are finite."}`;
-  return `Error ratio of ${plural(to - from, "value")} along execution: ${grouped(beyond)} beyond their tolerance${largest}. ` +
-    (origins ? `Error begins at ${origins}.` : "No origin of error.");
+  const largest = worst >= 0 ? t("; the largest error ratio is {ratio}", { ratio: short(model.ratio[worst] || 0) }) : "";
+  const values = plural(to - from, "value");
+  if (model.alone) {
+    const told = t("Largest magnitude of {values} along execution.", { values });
+    return `${told} ${origins ? t("The first that is not finite: {origins}.", { origins }) : t("All are finite.")}`;
+  }
+  const told = t("Error ratio of {values} along execution: {beyond} beyond their tolerance{largest}.", { values, beyond: grouped(beyond), largest });
+  return `${told} ${origins ? t("Error begins at {origins}.", { origins }) : t("No origin of error.")}`;
 }
 
 function nearest(bins: Bins, column: number): number {

@@ -8,6 +8,7 @@ import { path } from "./drawing.ts";
 import { useLoaded } from "./page.ts";
 import type { Colour } from "./theme.ts";
 import { plural, printable, short, shortened } from "./text.ts";
+import { t } from "./texts.ts";
 
 /** A pair of dumps that were compared, or a dump that was looked at. */
 interface Told { step: number | null; rank: string; verdict: string; origin: string; reason: string; handed_by: string; page: string; differing: number }
@@ -28,14 +29,14 @@ const LINES = 12;
 /** What is told of error ratios, and of figures of dumps: colours, each up to a bound. */
 const KINDS: Record<RanksIndex["of"], { bands: readonly (readonly [number, Colour])[]; first: string; legend: string; most: string; field: string }> = {
   comparisons: {
-    bands: [[0, "faint"], [0.1, "passes"], [1, "heat0"], [10, "heat1"], [Infinity, "heat2"]], most: "largest",
-    first: "the first that differs, and was handed its error by no other rank (←)", field: "its error ratio: 1 is as far apart as dtype and framework explain",
-    legend: "Colour: error ratio. Grey up to 0.1, blue up to 1, amber up to 10, red more, ■ infinite or NaN.",
+    bands: [[0, "faint"], [0.1, "passes"], [1, "heat0"], [10, "heat1"], [Infinity, "heat2"]], most: t("largest"),
+    first: t("the first that differs, and was handed its error by no other rank (←)"), field: t("its error ratio: 1 is as far apart as dtype and framework explain"),
+    legend: t("Colour: error ratio. Grey up to 0.1, blue up to 1, amber up to 10, red more, ■ infinite or NaN."),
   },
   dumps: {
-    bands: [[0, "faint"], [2, "passes"], [10, "heat0"], [100, "heat1"], [Infinity, "heat2"]], most: "changes most",
-    first: "the first that holds NaN or infinity, not handed to it by another rank (←)", field: "how many times larger or smaller it is than in its first step",
-    legend: "Colour: times larger or smaller than in the first step. Grey up to 2, blue up to 10, amber up to 100, red more, ■ NaN or infinite.",
+    bands: [[0, "faint"], [2, "passes"], [10, "heat0"], [100, "heat1"], [Infinity, "heat2"]], most: t("changes most"),
+    first: t("the first that holds NaN or infinity, not handed to it by another rank (←)"), field: t("how many times larger or smaller it is than in its first step"),
+    legend: t("Colour: times larger or smaller than in the first step. Grey up to 2, blue up to 10, amber up to 100, red more, ■ NaN or infinite."),
   },
 };
 
@@ -45,12 +46,12 @@ export function Ranks({ index, columns }: { index: RanksIndex; columns: Columns 
   const glyphs = [...VERDICTS].filter(([verdict]) => index.pairs.some((pair) => verdictOf(pair) === verdict));
   return (
     <>
-      <Tools><ThemeButton /><button type="button" onClick={() => setHelp(true)} aria-label="help" title="help">?</button></Tools>
+      <Tools><ThemeButton /><button type="button" onClick={() => setHelp(true)} aria-label={t("help")} title={t("help")}>?</button></Tools>
       <Matrix pairs={index.pairs} of={index.of} />
       {index.trends.map((trend) => <Trend key={trend.rank} trend={trend} columns={columns} of={index.of} />)}
-      {help && <Dialog title="How to read this page" close={() => setHelp(false)}>
-        <dl>{glyphs.map(([verdict, [glyph]]) => <div key={verdict}><dt>{glyph}</dt><dd>{verdict === "explained" ? "consistent, though values differ: no error begins there" : verdict}</dd></div>)}<div><dt>①</dt><dd>{KINDS[index.of].first}: look there first; its own page tells the rest</dd></div></dl>
-        {index.trends.length > 0 && <p>Below, each line is a node and each field a step: {KINDS[index.of].field}.</p>}
+      {help && <Dialog title={t("How to read this page")} close={() => setHelp(false)}>
+        <dl>{glyphs.map(([verdict, [glyph]]) => <div key={verdict}><dt>{glyph}</dt><dd>{verdict === "explained" ? t("consistent, though values differ: no error begins there") : t(verdict)}</dd></div>)}<div><dt>①</dt><dd>{t("{what}: look there first; its own page tells the rest", { what: KINDS[index.of].first })}</dd></div></dl>
+        {index.trends.length > 0 && <p>{t("Below, each line is a node and each field a step: {field}.", { field: KINDS[index.of].field })}</p>}
       </Dialog>}
     </>
   );
@@ -65,15 +66,15 @@ function Matrix({ pairs, of }: { pairs: Told[]; of: RanksIndex["of"] }) {
   const [glyph, colour] = [0, 1].map((place) => (pair: Told) => VERDICTS.get(verdictOf(pair))?.[place] ?? "");
   return (
     <section class="panel" aria-labelledby="ranks-title">
-      <div class="bar"><h2 id="ranks-title">Steps × ranks</h2><span class="muted">{plural(pairs.length, of === "dumps" ? "dump" : "comparison")}</span></div>
-      <div class="matrix" tabIndex={0} role="region" aria-label="steps and ranks">
+      <div class="bar"><h2 id="ranks-title">{t("Steps × ranks")}</h2><span class="muted">{plural(pairs.length, of === "dumps" ? "dump" : "comparison")}</span></div>
+      <div class="matrix" tabIndex={0} role="region" aria-label={t("steps and ranks")}>
         <table>
-          <thead><tr><th scope="col">step</th>{ranks.map((rank) => <th scope="col" key={rank}>{shortened(rank, 40)}</th>)}</tr></thead>
+          <thead><tr><th scope="col">{t("step")}</th>{ranks.map((rank) => <th scope="col" key={rank}>{shortened(rank, 40)}</th>)}</tr></thead>
           <tbody>{steps.map((step) => (
             <tr key={step}><th scope="row">{step ?? "–"}</th>{ranks.map((rank) => {
               const pair = cells.get(`${step}/${rank}`);
               return <td key={rank}>{pair && <button type="button" aria-pressed={pair === chosen} class={colour(pair)} onClick={() => setChosen(pair)}
-                aria-label={`step ${step}, ${printable(rank)}: ${printable(pair.verdict)}${pair.differing ? ", values differ" : ""}${pair === first ? ", the first" : ""}`}>
+                aria-label={`${t("step")} ${step}, ${printable(rank)}: ${t(printable(pair.verdict))}${pair.differing ? t(", values differ") : ""}${pair === first ? t(", the first") : ""}`}>
                 {pair === first ? "①" : ""}{glyph(pair)}{pair.handed_by ? "←" : ""}</button>}</td>;
             })}</tr>
           ))}</tbody>
@@ -81,12 +82,12 @@ function Matrix({ pairs, of }: { pairs: Told[]; of: RanksIndex["of"] }) {
       </div>
       {chosen && <div class="why" aria-live="polite">
         <p>
-          <b class={colour(chosen)}>{glyph(chosen)} {printable(chosen.verdict)}</b>{" "}
-          step {chosen.step ?? "–"}, {shortened(chosen.rank, 60)} {chosen.origin && <>at <bdi>{shortened(chosen.origin)}</bdi></>}
+          <b class={colour(chosen)}>{glyph(chosen)} {t(printable(chosen.verdict))}</b>{" "}
+          {t("step")} {chosen.step ?? "–"}, {shortened(chosen.rank, 60)} {chosen.origin && <>{t("at")} <bdi>{shortened(chosen.origin)}</bdi></>}
         </p>
         {chosen.reason && <p>{shortened(chosen.reason, 600)}</p>}
-        {chosen.handed_by && <p>← handed to it by {shortened(chosen.handed_by, 200)}</p>}
-        {PAGE.test(chosen.page) && <p><a href={`./${chosen.page}`}>its own page</a></p>}
+        {chosen.handed_by && <p>← {t("handed to it by {call}", { call: shortened(chosen.handed_by, 200) })}</p>}
+        {PAGE.test(chosen.page) && <p><a href={`./${chosen.page}`}>{t("its own page")}</a></p>}
       </div>}
       <p class="muted">① {KINDS[of].first}</p>
     </section>
@@ -127,7 +128,7 @@ function Trend({ trend, columns, of }: { trend: TrendTold; columns: Columns; of:
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const node = Math.min(names.length - 1, Math.floor(((event.clientY - box.top) / box.height) * names.length));
     const step = Math.max(0, Math.min(count - 1, Math.floor(((event.clientX - box.left) / box.width) * count)));
-    setAt(names[node] === undefined ? "" : `step ${trend.steps[step]}: ${shortened(names[node], 160)}, ${measure} ${short(values[node * count + step])}`);
+    setAt(names[node] === undefined ? "" : `${t("step")} ${trend.steps[step]}: ${shortened(names[node], 160)}, ${t(measure)} ${short(values[node * count + step])}`);
   };
   const row = (node: number) => values.slice(node * count, (node + 1) * count);
   const telling = useMemo(() => {
@@ -137,20 +138,20 @@ function Trend({ trend, columns, of }: { trend: TrendTold; columns: Columns; of:
   }, [names, sizes, wanted]);
   const told = telling.slice(0, 3).map(({ node }) => `${shortened(names[node], 100)} ${row(node).map((each) => short(each)).join(", ")}`).join("; ");
   return (
-    <section class="panel" aria-label={`${rank} over the steps`}>
+    <section class="panel" aria-label={t("{rank} over the steps", { rank })}>
       <div class="bar">
-        <h2>{rank}: {measure} of nodes ↓ over steps {trend.steps[0]} to {trend.steps[count - 1]} →</h2><span class="spring" />
-        {trend.measures.length > 1 && <Segmented label="Figure" value={measure} set={setMeasure} options={trend.measures.map(({ title }) => [title, title] as const)} />}
-        <input type="search" placeholder="filter names" aria-label={`filter names of ${rank}`} value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
+        <h2>{t("{rank}: {measure} of nodes ↓ over steps {first} to {last} →", { rank, measure: t(measure), first: trend.steps[0], last: trend.steps[count - 1] })}</h2><span class="spring" />
+        {trend.measures.length > 1 && <Segmented label={t("Figure")} value={measure} set={setMeasure} options={trend.measures.map(({ title }) => [title, t(title)] as const)} />}
+        <input type="search" placeholder={t("filter names")} aria-label={t("filter names of {rank}", { rank })} value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} />
       </div>
       <Canvas draw={draw} height={Math.max(24, Math.min(360, names.length * 14))} onPointerMove={onPointerMove} onPointerLeave={() => setAt("")}
-        label={`${measure} of ${plural(names.length, "node")} over ${plural(count, "step")}; ${most}: ${told}`} />
+        label={t("{measure} of {nodes} over {steps}; {most}: {told}", { measure: t(measure), nodes: plural(names.length, "node"), steps: plural(count, "step"), most, told })} />
       <p class="muted told">{at || legend}</p>
       <table class="adders">
-        <thead><tr><th scope="col">{most}</th><th scope="col">over the steps</th><th scope="col" class="number">first</th><th scope="col" class="number">last</th></tr></thead>
+        <thead><tr><th scope="col">{most}</th><th scope="col">{t("over the steps")}</th><th scope="col" class="number">{t("first")}</th><th scope="col" class="number">{t("last")}</th></tr></thead>
         <tbody>{telling.map(({ node, grows }) => (
           <tr key={node}>
-            <td><bdi>{shortened(names[node], 160)}</bdi>{grows && <b class="origin badge">↗ grows</b>}</td><td class="line"><Line values={row(node)} /></td>
+            <td><bdi>{shortened(names[node], 160)}</bdi>{grows && <b class="origin badge">{t("↗ grows")}</b>}</td><td class="line"><Line values={row(node)} /></td>
             <td class="number">{short(row(node)[0])}</td><td class="number">{short(row(node)[count - 1])}</td>
           </tr>
         ))}</tbody>
@@ -171,7 +172,7 @@ function Line({ values }: { values: (number | null)[] }) {
       if (step && !Number.isNaN(size + sizes[step - 1])) path(context, [x(step - 1), y(sizes[step - 1])], [x(step), y(size)]).stroke();
     });
   }, [values.join()]);
-  return <Canvas draw={draw} height={22} label={`over the steps: ${values.map((value) => short(value)).join(", ")}`} />;
+  return <Canvas draw={draw} height={22} label={`${t("over the steps")}: ${values.map((value) => short(value)).join(", ")}`} />;
 }
 
 /** How many times each value is larger or smaller than the first of its node; 0 where there is none, infinite where it is not finite. */

@@ -11,6 +11,7 @@ import { type Model } from "./model.ts";
 import { ALL, loadFigures, type Sort, useFigures, useLoaded, usePage } from "./page.ts";
 import { dtypeOf, HEADERS, loadReasons, narrowed, type Reasons, sorted, tabbed } from "./rows.ts";
 import { grouped, plural, printable, short, shortened } from "./text.ts";
+import { t } from "./texts.ts";
 
 const COPIED = 100_000;
 
@@ -28,12 +29,12 @@ export function Table() {
   return (
     <section class="panel table" aria-labelledby="table-title">
       <div class="bar">
-        <h2 id="table-title">Values</h2>
-        <input id="filter" type="search" placeholder="filter names: words, or /expression/   ( / )" aria-label="filter names: words, or an expression between slashes"
+        <h2 id="table-title">{t("Values")}</h2>
+        <input id="filter" type="search" placeholder={t("filter names: words, or /expression/   ( / )")} aria-label={t("filter names: words, or an expression between slashes")}
           value={typed} onInput={(event) => setTyped(event.currentTarget.value)} spellcheck={false} />
         <FacetMenus />
-        <span class="muted" role="status">{narrowed ? `${grouped(rows.length)} of ` : ""}{plural(model.rows, "value")}</span>
-        {narrowed && <button type="button" onClick={() => set({ q: "", facets: ALL })}>show all</button>}
+        <span class="muted" role="status">{narrowed ? t("{part} of {whole}", { part: grouped(rows.length), whole: plural(model.rows, "value") }) : plural(model.rows, "value")}</span>
+        {narrowed && <button type="button" onClick={() => set({ q: "", facets: ALL })}>{t("show all")}</button>}
         <span class="spring" />
         <CopyTable rows={rows} />
       </div>
@@ -50,7 +51,7 @@ function CopyTable({ rows }: { rows: Uint32Array }) {
     const [figures, reasons] = await Promise.all([loadFigures(model), loadReasons(model)]);
     return [HEADERS.join("\t"), ...Array.from(copied, (row) => tabbed(model, figures, reasons, row))].join("\n");
   };
-  return <CopyButton text={text} done={`${plural(copied.length, "row")} copied`} title="the rows as they are filtered and sorted, separated by tabs">copy table</CopyButton>;
+  return <CopyButton text={text} done={t("{rows} copied", { rows: plural(copied.length, "row") })} title={t("the rows as they are filtered and sorted, separated by tabs")}>{t("copy table")}</CopyButton>;
 }
 
 function FacetMenus() {
@@ -60,18 +61,20 @@ function FacetMenus() {
     const outcomes = [...new Set<number>(model.outcome)].sort((a, b) => b - a);
     const phases = new Set(model.names.map((_, call) => model.phase(call)));
     const dtypes = [...new Set(figures?.types("target")?.texts.map(dtypeOf))].filter(Boolean).sort();
-    return [["outcome", "result", outcomes.map((each) => [String(each), model.words[each]])], ["phase", "phase", [...phases].map((each) => [each, each])],
-      ["kind", "kind", KINDS], ["type", "dtype", dtypes.map((each) => [each, printable(each)])]] as const;
+    return [["outcome", t("all results"), outcomes.map((each) => [String(each), model.words[each]])], ["phase", t("all phases"), [...phases].map((each) => [each, t(each)])],
+      ["kind", t("all kinds"), KINDS], ["type", t("all dtypes"), dtypes.map((each) => [each, printable(each)])]] as const;
   }, [model, figures]);
-  return <>{menus.map(([facet, label, options]) => (
-    <select aria-label={label} key={facet} value={state.facets[facet]} class={state.facets[facet] && "chosen"}
+  return <>{menus.map(([facet, all, options]) => (
+    <select aria-label={LABELS[facet]} key={facet} value={state.facets[facet]} class={state.facets[facet] && "chosen"}
       onChange={(event) => set({ facets: { ...state.facets, [facet]: event.currentTarget.value } })}>
-      <option value="">all {label}s</option>{options.map(([value, text]) => <option value={value} key={value}>{text}</option>)}
+      <option value="">{all}</option>{options.map(([value, text]) => <option value={value} key={value}>{text}</option>)}
     </select>
   ))}</>;
 }
 
-const KINDS = [["module", "modules"], ["api", "functions"], ["input", "inputs"], ["output", "outputs"], ["parameter", "parameters"], ["nonfinite", "NaN or infinite"]];
+const KINDS = [["module", t("modules")], ["api", t("functions")], ["input", t("inputs")], ["output", t("outputs")], ["parameter", t("parameters")],
+  ["nonfinite", t("NaN or infinite")]];
+const LABELS = { outcome: t("result"), phase: t("phase"), kind: t("kind"), type: t("dtype") };
 
 function useRows(): { rows: Uint32Array; problem: string } {
   const { model, state } = usePage();
@@ -87,16 +90,16 @@ interface Shown { model: Model; figures: Figures | null; reasons: Reasons | null
 
 /** Title, what it sorts by, style, and what stands in a row. */
 const COLUMNS: readonly (readonly [string, Sort | null, string, (shown: Shown, row: number) => ComponentChildren])[] = [
-  ["Result", "order", "result", ({ model }, row) => <Label outcome={model.outcome[row]} />],
-  ["Error ratio", "ratio", "number", ({ model }, row) => model.ratioText(row)],
-  ["Deviation", "deviation", "number", ({ model }, row) => short(model.deviationOf(row))],
-  ["Tolerance", null, "number muted", ({ model }, row) => short(model.tolerance(row))],
-  ["Name", "name", "name", ({ model }, row) => <NameOf model={model} row={row} />],
-  ["Type", null, "type muted", ({ figures }, row) => shortened(figures?.type("target", row) || figures?.type("golden", row) || "", 60)],
-  ["Max", null, "number figures", ({ figures }, row) => short(figures?.value("target_max", row), "")],
-  ["Norm", null, "number figures", ({ figures }, row) => short(figures?.value("target_norm", row), "")],
-  ["Reason", null, "reason muted", ({ model, reasons }, row) => shortened(reasons?.texts[reasons.codes[row]] ||
-    (model.inherited[row] > 0 ? `from ${model.names[model.inherited[row] - 1] ?? ""}` : ""))],
+  [t("Result"), "order", "result", ({ model }, row) => <Label outcome={model.outcome[row]} />],
+  [t("Error ratio"), "ratio", "number", ({ model }, row) => model.ratioText(row)],
+  [t("Deviation"), "deviation", "number", ({ model }, row) => short(model.deviationOf(row))],
+  [t("Tolerance"), null, "number muted", ({ model }, row) => short(model.tolerance(row))],
+  [t("Name"), "name", "name", ({ model }, row) => <NameOf model={model} row={row} />],
+  [t("Type"), null, "type muted", ({ figures }, row) => shortened(figures?.type("target", row) || figures?.type("golden", row) || "", 60)],
+  [t("Max"), null, "number figures", ({ figures }, row) => short(figures?.value("target_max", row), "")],
+  [t("Norm"), null, "number figures", ({ figures }, row) => short(figures?.value("target_norm", row), "")],
+  [t("Reason"), null, "reason muted", ({ model, reasons }, row) => shortened(reasons?.texts[reasons.codes[row]] ||
+    (model.inherited[row] > 0 ? `${t("from")} ${model.names[model.inherited[row] - 1] ?? ""}` : ""))],
 ];
 
 function Grid({ rows, select }: { rows: Uint32Array; select: (row: number) => void }) {
@@ -145,7 +148,7 @@ function Grid({ rows, select }: { rows: Uint32Array; select: (row: number) => vo
         {COLUMNS.map((column) => <Title key={column[0]} column={column} sort={state.sort} set={(sort) => set({ sort })} />)}
       </div>
       <div ref={spacer} class="spacer" role="presentation"><div ref={body} class="body" role="rowgroup">{shown.map(line)}</div></div>
-      {!rows.length && <p class="empty">{model.rows ? "No value passes the filter." : "There are no values."}</p>}
+      {!rows.length && <p class="empty">{model.rows ? t("No value passes the filter.") : t("There are no values.")}</p>}
     </div>
   );
 }
@@ -154,7 +157,7 @@ function Grid({ rows, select }: { rows: Uint32Array; select: (row: number) => vo
 function Title({ column: [title, by, style], sort, set }: { column: (typeof COLUMNS)[number]; sort: Sort; set: (sort: Sort) => void }) {
   const order = by === sort ? (by === "name" || by === "order" ? "ascending" : "descending") : undefined;
   const arrow = !order || by === "order" ? "" : order === "ascending" ? " ↑" : " ↓";
-  const help = by === "order" ? "in execution order" : `sort by ${title.toLowerCase()}`;
+  const help = by === "order" ? t("in execution order") : t("sort by {title}", { title: title.toLowerCase() });
   return (
     <span role="columnheader" class={style} aria-sort={order}>
       {by ? <button type="button" onClick={() => set(by === sort ? "order" : by)} title={help}>{title}{arrow}</button> : title}

@@ -1,5 +1,7 @@
 /** Text as it is shown: what is not printable escaped as in the terminal, numbers short and all of one length. */
 
+import { t } from "./texts.ts";
+
 const UNPRINTABLE = /[\p{C}\p{Z}]/u, EACH = /[\p{C}\p{Z}]/gu;
 const NAMED = new Map([["\n", "\\n"], ["\r", "\\r"], ["\t", "\\t"]]);
 
@@ -80,7 +82,7 @@ export function agreeing(one: string, other: string): number {
 }
 
 export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${grouped(count)} ${count === 1 ? one : many}`;
+  return t(`{count} ${count === 1 ? one : many}`, { count: grouped(count) });
 }
 
 /** ``torch.float32`` and ``Float32`` are the same. */

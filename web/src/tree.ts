@@ -1,5 +1,6 @@
 /** The nesting of calls: from their enclosing calls, or from dotted names where a dump has no structure. */
 
+import { t } from "./texts.ts";
 import { CallFlag, type Model, Outcome } from "./model.ts";
 import { printable } from "./text.ts";
 
@@ -19,7 +20,7 @@ const NOT_NESTED = CallFlag.GRADIENT | CallFlag.VALUE | CallFlag.UPDATE;
 
 /** Build the tree of one direction; its root encloses all. */
 export function buildTree(model: Model, direction: Direction): { root: TreeNode; ofCall: Map<number, TreeNode> } {
-  const root = node("all", -1, null);
+  const root = node(t("all"), -1, null);
   const ofCall = new Map<number, TreeNode>();
   const wanted = direction === "backward" ? CallFlag.BACKWARD : 0;
   const calls: number[] = [];

@@ -7,6 +7,7 @@ import { CallFlag, type Model, Outcome } from "./model.ts";
 import { usePage } from "./page.ts";
 import { short, shortened } from "./text.ts";
 import { buildTree, type Direction, layerMapping, lineOf, pathOf, type TreeNode } from "./tree.ts";
+import { t } from "./texts.ts";
 
 export function Trees({ direction }: { direction: Direction }) {
   const { model, state, select } = usePage();
@@ -39,12 +40,12 @@ export function Trees({ direction }: { direction: Direction }) {
   return (
     <div class="trees">
       <div class="bar">
-        <label class="check"><input type="checkbox" checked={alone} onChange={(event) => setAlone(event.currentTarget.checked)} /> only what has no counterpart</label>
+        <label class="check"><input type="checkbox" checked={alone} onChange={(event) => setAlone(event.currentTarget.checked)} />{" "}{t("only what has no counterpart")}</label>
         <span class="spring" />
         <Mapping />
       </div>
-      <div class="pair head"><span>target</span><span>paired by · error</span><span>golden</span></div>
-      <div class="scroll" role="tree" aria-label={`calls of target and golden, ${direction}`} tabIndex={0} ref={scroller} onKeyDown={onKeyDown}
+      <div class="pair head"><span>{t("target")}</span><span>{t("paired by · error")}</span><span>{t("golden")}</span></div>
+      <div class="scroll" role="tree" aria-label={t("calls of target and golden, {direction}", { direction: t(direction) })} tabIndex={0} ref={scroller} onKeyDown={onKeyDown}
         onScroll={onScroll} aria-activedescendant={at >= first && at < last ? `tree${at}` : undefined}>
         <div ref={spacer} class="spacer" role="none"><div ref={body} class="body" role="none">
           {shown.map((place) => lines[place]).map((node, index) => (
@@ -52,7 +53,7 @@ export function Trees({ direction }: { direction: Direction }) {
               toggle={() => toggle(node)} choose={() => (node.call >= 0 ? select(node.call) : toggle(node))} />
           ))}
         </div></div>
-        {!lines.length && <p class="empty">Every call has a counterpart.</p>}
+        {!lines.length && <p class="empty">{t("Every call has a counterpart.")}</p>}
       </div>
     </div>
   );
@@ -80,8 +81,8 @@ function Line({ id, node, selected, open, toggle, choose }: {
         {flags & CallFlag.TARGET ? <bdi>{shortened(node.label, 120)}</bdi> : <span class="muted">∅</span>}
         {node.origins > 0 && outcome !== Outcome.ORIGIN && <span class="origin badge">✖{node.origins}</span>}
       </span>
-      <span><span class="chip">{how}</span> {call >= 0 && model.given[call] > 1 && <span class="muted">{short(model.given[call])}</span>}</span>
-      <span class="side">{call < 0 || model.alone ? "" : flags & CallFlag.GOLDEN ? <bdi>{shortened(pathOf(model.golden(call)), 120)}</bdi> : <span class="muted">∅ no counterpart</span>}</span>
+      <span><span class="chip">{t(how)}</span> {call >= 0 && model.given[call] > 1 && <span class="muted">{short(model.given[call])}</span>}</span>
+      <span class="side">{call < 0 || model.alone ? "" : flags & CallFlag.GOLDEN ? <bdi>{shortened(pathOf(model.golden(call)), 120)}</bdi> : <span class="muted">{t("∅ no counterpart")}</span>}</span>
     </div>
   );
 }
@@ -94,15 +95,15 @@ function Mapping() {
   const yaml = target >= 0 && golden >= 0 ? layerMapping(model, target, golden) : "";
   const name = (call: number, text: (call: number) => string, side: string) => call >= 0 ? shortened(pathOf(text(call)), 40) : side;
   return (
-    <span class="group" role="group" aria-label="pair by hand: choose a call of each side">
-      <button type="button" disabled={!(flags & CallFlag.TARGET)} onClick={() => setMarked([state.call, golden])} title="take the selected call's target">
-        {name(target, (call) => model.names[call], "pair target…")}
+    <span class="group" role="group" aria-label={t("pair by hand: choose a call of each side")}>
+      <button type="button" disabled={!(flags & CallFlag.TARGET)} onClick={() => setMarked([state.call, golden])} title={t("take the selected call's target")}>
+        {name(target, (call) => model.names[call], t("pair target…"))}
       </button>
-      <button type="button" disabled={!(flags & CallFlag.GOLDEN)} onClick={() => setMarked([target, state.call])} title="take the selected call's golden">
-        {name(golden, (call) => model.golden(call), "with golden…")}
+      <button type="button" disabled={!(flags & CallFlag.GOLDEN)} onClick={() => setMarked([target, state.call])} title={t("take the selected call's golden")}>
+        {name(golden, (call) => model.golden(call), t("with golden…"))}
       </button>
-      {yaml && <CopyButton text={() => yaml} title={yaml}>copy as layer mapping</CopyButton>}
-      {target >= 0 && golden >= 0 && !yaml && <span class="muted">only modules can be mapped by layer</span>}
+      {yaml && <CopyButton text={() => yaml} title={yaml}>{t("copy as layer mapping")}</CopyButton>}
+      {target >= 0 && golden >= 0 && !yaml && <span class="muted">{t("only modules can be mapped by layer")}</span>}
     </span>
   );
 }

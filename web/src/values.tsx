@@ -4,6 +4,7 @@ import { type Figures, SIDES, STATISTICS } from "./figures.ts";
 import { COLOURS, GLYPHS } from "./model.ts";
 import { usePage } from "./page.ts";
 import { agreeing, dtypeMeaning, figure, level, plural, printable, short, shortened } from "./text.ts";
+import { t } from "./texts.ts";
 
 /** Most values of a call that are shown at once; the table has all. */
 const MOST = 60;
@@ -18,14 +19,14 @@ export function FiguresTab({ figures }: { figures: Figures }) {
     <>
       <div class="values">
         <table class="figures">
-          <thead><tr><th scope="col">value</th><th><span class="hidden">side</span></th>{STATISTICS.map((name) => <th key={name} class="number">{name}</th>)}</tr></thead>
+          <thead><tr><th scope="col">{t("value")}</th><th><span class="hidden">{t("side")}</span></th>{STATISTICS.map((name) => <th key={name} class="number">{name}</th>)}</tr></thead>
           {rows.map((row) => <Value key={row} figures={figures} row={row} selected={row === state.row} choose={() => select(call, row)} />)}
         </table>
       </div>
-      {all.length > rows.length && <p class="muted">{rows.length} of {plural(all.length, "value")}: the table has the others</p>}
+      {all.length > rows.length && <p class="muted">{t("{part} of {whole}: the table has the others", { part: rows.length, whole: plural(all.length, "value") })}</p>}
       {state.row >= 0 && <Metrics figures={figures} row={state.row} />}
       {rows.some((row) => figures.place(row) < 0) && model.index.truncated && (
-        <p class="note">The page holds figures of {plural(model.index.truncated.rows, "value")}. Compare again with <code>{printable(model.index.truncated.command)}</code> for all.</p>
+        <p class="note">{t("The page holds figures of {values}. Compare again with", { values: plural(model.index.truncated.rows, "value") })}{" "}<code>{printable(model.index.truncated.command)}</code>{" "}{t("for all.")}</p>
       )}
     </>
   );
@@ -39,11 +40,11 @@ function Value({ figures, row, selected, choose }: { figures: Figures; row: numb
   const [ours, theirs] = [figures.type("target", row), figures.type("golden", row)];
   const texts = [figures.text("target", row), figures.text("golden", row)];
   const flags = model.flags[row];
-  const told = `deviation ${short(model.deviationOf(row), "none")}, tolerance ${short(model.tolerance(row), "none")}`;
+  const told = t("deviation {deviation}, tolerance {tolerance}", { deviation: short(model.deviationOf(row), t("none")), tolerance: short(model.tolerance(row), t("none")) });
   const alike = dtypeMeaning(ours) === dtypeMeaning(theirs) && ours.split(" [")[1] === theirs.split(" [")[1];
   const type = [ours, alike ? "" : theirs].filter(Boolean).join(" | ");
   const side = (name: "target" | "golden", index: number) => {
-    if (!(flags & (index + 1))) return <td colSpan={4} class="muted">∅ not there</td>;
+    if (!(flags & (index + 1))) return <td colSpan={4} class="muted">{t("∅ not there")}</td>;
     if (texts[index] && figures.value(`${name}_norm`, row) === null) return <td colSpan={4} class="text"><bdi>{shortened(texts[index], 200)}</bdi></td>;
     return STATISTICS.map((each) => {
       const pair = SIDES.map((which) => figure(figures.value(`${which}_${each}`, row)));
@@ -60,7 +61,7 @@ function Value({ figures, row, selected, choose }: { figures: Figures; row: numb
           <span class={`ratio ${COLOURS[outcome]}`} title={told}>{single ? "" : model.ratioText(row)} {GLYPHS[outcome]}</span>
         </th>
       </tr>
-      {SIDES.slice(0, single ? 1 : 2).map((name, index) => <tr key={name}><td /><td class="which muted">{name}</td>{side(name, index)}</tr>)}
+      {SIDES.slice(0, single ? 1 : 2).map((name, index) => <tr key={name}><td /><td class="which muted">{t(name)}</td>{side(name, index)}</tr>)}
     </tbody>
   );
 }
@@ -75,7 +76,7 @@ function Digits({ text, other }: { text: string; other: string }) {
 
 function Metrics({ figures, row }: { figures: Figures; row: number }) {
   const { model } = usePage();
-  const all = [["deviation", model.deviationOf(row)], ["tolerance", model.tolerance(row)],
+  const all = [[t("deviation"), model.deviationOf(row)], [t("tolerance"), model.tolerance(row)],
     ...figures.metrics.map((metric) => [metric.title, figures.value(metric.column, row)] as const)] as const;
   const known = all.filter(([, value]) => value !== null);
   if (!known.length) return null;

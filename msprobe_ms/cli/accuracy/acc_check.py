@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.cli.accuracy.receiving import add_receiving, check_status, receive
 from msprobe_ms.cli.common import add_command, print_verdict, seconds
+from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.accuracy.calls import Calls
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from msprobe_ms.accuracy.options import Options
     from msprobe_ms.accuracy.selection import Selection
 
-_EPILOG = """\
+_EPILOG = tr("""\
 examples:
   msprobe acc_check -api_info dump/step0/rank0/dump.json -o report
   msprobe multi_acc_check -api_info dump.json -n 4            (four workers)
@@ -27,7 +29,7 @@ examples:
 Each API call of the dump is run again, alone, forward and backward, and compared with a reference in float64: the same
 operation in PyTorch on the CPU, a formula in NumPy, or yours. Arguments are drawn so that they fit the recorded
 statistics, or are the recorded tensors; then the recorded results are judged, and no device is needed.
-A run that was ended goes on where it was when it is started again."""
+A run that was ended goes on where it was when it is started again.""")
 
 #: Names of the command: of 26.x, and of 1.1.0; those with multi_ have several workers by default.
 _NAMES = ("acc_check", "run_ut", "multi_acc_check", "multi_run_ut")
@@ -37,7 +39,7 @@ _SPLITS = 8
 
 def add_acc_check(commands: Any) -> None:
     for name in _NAMES:
-        summary = "check each recorded API alone against a more precise reference"
+        summary = tr("check each recorded API alone against a more precise reference")
         if name != _NAMES[0]:
             summary = f"{'several workers of ' if name.startswith('multi') else 'another name of '}{_NAMES[0]}"
         parser = add_command(commands, name, _acc_check, summary, _EPILOG)
@@ -66,7 +68,9 @@ def add_dump(parser: argparse.ArgumentParser, *, several: bool = False, required
 
 def _add_selection(group: Any) -> None:
     group.add_argument("--backward", action="store_true", help="check gradients where the dump has no backward, too")
-    group.add_argument("-f", "--filter_api", action="store_true", help="of calls with like arguments, the first")
+    group.add_argument(
+        "-f", "--filter_api", action="store_true", help="check only the first of calls with like arguments"
+    )
     group.add_argument(
         "--white_list", nargs="+", default=[], metavar="API", help="only these: sub, Mint.sub, Mint.sub.0"
     )
@@ -99,11 +103,13 @@ def add_reference_python(group: Any) -> None:
 def _add_running(group: Any, *, several: bool) -> None:
     group.add_argument(
         "-n", "--num_splits", "--workers", type=_count, metavar="N", default=_SPLITS if several else 1,
-        help=f"workers (default {_SPLITS if several else 1})",
+        help=tr("workers (default {which})", which=_SPLITS if several else 1),
     )  # fmt: skip
     group.add_argument("--scheduler", metavar="ADDRESS", help="check on the Dask cluster there")
-    group.add_argument("-d", "--device", type=_device, nargs="+", default=[], metavar="ID", help="devices, shared out")
-    group.add_argument("-j", "--jit_compile", action="store_true", help="taken for msprobe's sake; has no effect")
+    group.add_argument(
+        "-d", "--device", type=_device, nargs="+", default=[], metavar="ID", help="devices to distribute workers over"
+    )
+    group.add_argument("-j", "--jit_compile", action="store_true", help="accepted for compatibility; no effect")
     group.add_argument("--rerun", action="store_true", help="run the APIs of a tensor dump again, on what was recorded")
     group.add_argument("--seed", type=int, default=1234, metavar="N", help="of what is drawn (default 1234)")
     group.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds for one call (default 60)")
@@ -117,13 +123,13 @@ def _add_running(group: Any, *, several: bool) -> None:
 
 def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 64:
-        raise argparse.ArgumentTypeError(f"{text!r}; accepted are 1 to 64 workers")
+        raise mistaken(tr("{text}; accepted are 1 to 64 workers", text=repr(text)))
     return int(text)
 
 
 def _device(text: str) -> int:
     if not text.isdecimal() or int(text) > 4095:
-        raise argparse.ArgumentTypeError(f"{text!r}; accepted are 0 to 4095")
+        raise mistaken(tr("{text}; accepted are 0 to 4095", text=repr(text)))
     return int(text)
 
 
@@ -137,15 +143,18 @@ def _acc_check(options: argparse.Namespace) -> int:
     from msprobe_ms.comparison.many.run import cluster
 
     if len(set(options.device)) != len(options.device):
-        raise UsageError(f"-d {' '.join(map(str, options.device))}: a device is named twice")
+        raise UsageError(tr("-d {devices}: a device is named twice", devices=" ".join(map(str, options.device))))
     section = section_of(options)
     if options.listen or section.is_online:
         sent = Calls(Path(), {"task": "tensor"})
         return receive(options, section, options_for(options, sent), selection_of(options, section))
     if options.api_info_file is None:
         raise UsageError(
-            f"{options.command}: give the dump.json with -api_info, or --listen (is_online in the file of -config) for "
-            "calls that trainings send"
+            tr(
+                "{command}: give the dump.json with -api_info, or --listen (is_online in the file of "
+                "-config) for calls that trainings send",
+                command=options.command,
+            )
         )
     calls = read_calls(dump_file_of(options.api_info_file))
     wanted, selection = options_for(options, calls), selection_of(options, section)
@@ -174,7 +183,7 @@ def dump_file_of(path: Path) -> Path:
         return path
     file = dump_file(path)
     if file is None:
-        raise UsageError(f"{path}: holds no dump; accepted is a dump.json, or the folder that holds it")
+        raise UsageError(tr("{path}: holds no dump; accepted is a dump.json, or the folder that holds it", path=path))
     return file
 
 

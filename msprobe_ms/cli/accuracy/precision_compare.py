@@ -7,20 +7,21 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.cli.common import add_command, exit_status, print_lines
+from msprobe_ms.support.translation import tr
 
-_EPILOG = """\
+_EPILOG = tr("""\
 examples:
   msprobe api_precision_compare -npu npu/accuracy_checking_details_20260101120000.csv \\
                                 -gpu gpu/accuracy_checking_details_20260101130000.csv -o out
   msprobe api_precision_compare -tp ascend/accuracy_checking_details_….csv -gp cpu/accuracy_checking_details_….csv
 
 Both tables are details of a pre-check of the same dump, on two devices or in two frameworks. See
-docs/accuracy_check.md."""
+docs/accuracy_check.md.""")
 
 
 def add_api_precision_compare(commands: Any) -> None:
     parser = add_command(
-        commands, "api_precision_compare", _run, "set the pre-checks of two devices against each other", _EPILOG
+        commands, "api_precision_compare", _run, tr("compare the pre-check results of two devices"), _EPILOG
     )
     parser.add_argument(
         "-npu", "--npu_csv_path", "-tp", "--target_path", dest="target", type=Path, metavar="CSV", required=True,
@@ -52,5 +53,5 @@ def _run(options: argparse.Namespace) -> int:
     comparison = compare_precision(options.target, options.golden, thresholds, options.profile)
     with claimed_timestamp(options.output, PREFIX) as timestamp:
         paths = write_comparison(comparison, options.output, timestamp, options.profile)
-    print_lines([*comparison.lines(), *(f"report: {path}" for path in paths)])
+    print_lines([*comparison.lines(), *(tr("report: {path}", path=path) for path in paths)])
     return exit_status(options, divergent=comparison.failed)

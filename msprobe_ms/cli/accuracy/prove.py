@@ -10,11 +10,12 @@ from msprobe_ms.cli.accuracy.acc_check import add_reference_python
 from msprobe_ms.cli.common import DIVERGENT, DONE, FAILED, add_command, add_output, print_lines, print_verdict
 from msprobe_ms.cli.compare import add_pairing
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.accuracy.proof.question import Question
 
-_EPILOG = """\
+_EPILOG = tr("""\
 examples:
   msprobe prove output                              (the first origin of the latest report there)
   msprobe prove output/compare_summary_20260101000000.json --node encoder.layers.0.norm
@@ -24,11 +25,11 @@ examples:
 The call runs alone, on the recorded tensors, or on some drawn to fit the recorded statistics: in float64, in the
 frameworks of both dumps, and with the golden's values in place of the target's, one at a time. The result is also shown
 in the page of the report (compare_report_….html).
-Exit status: 0 the target's call is right, 1 with --exit-code where it is wrong, 2 where that cannot be decided."""
+Exit status: 0 the target's call is right, 1 with --exit-code where it is wrong, 2 where that cannot be decided.""")
 
 
 def add_prove(commands: Any) -> None:
-    summary = "run one call of a comparison alone, and say which side is wrong and by what"
+    summary = tr("run one call of a comparison alone, and say which side is wrong and by what")
     parser = add_command(commands, "prove", _prove, summary, _EPILOG)
     parser.add_argument(
         "path", nargs="?", type=Path, metavar="REPORT|DUMP",
@@ -41,7 +42,7 @@ def add_prove(commands: Any) -> None:
         metavar="NAME",
         help="the call: an entry, a value or a module of the target (default: the first origin)",
     )
-    add_output(parser, "write proof_<time>.json there (default: beside the report, where one is asked about)")
+    add_output(parser, tr("write proof_<time>.json there (default: beside the report, where one is asked about)"))
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when the target's call is wrong")
     add_reference_python(parser)
     add_pairing(parser.add_argument_group("pairing, where two dumps are compared again (default: -lm)"))
@@ -81,10 +82,10 @@ def _question(options: argparse.Namespace) -> Question:
     sides = (options.target_path, options.golden_path)
     if options.path is not None:
         if any(sides):
-            raise UsageError("prove: give either a report or a dump, or -tp and -gp, not both")
+            raise UsageError(tr("prove: give either a report or a dump, or -tp and -gp, not both"))
         return question_of(options.path, options.node, settings)
     if not all(sides):
-        raise UsageError("prove: name a report or a dump, or give -tp and -gp; see msprobe prove -h")
+        raise UsageError(tr("prove: name a report or a dump, or give -tp and -gp; see msprobe prove -h"))
     if options.node is None:
-        raise UsageError("prove: of two dumps, name the call with --node")
+        raise UsageError(tr("prove: of two dumps, name the call with --node"))
     return question_of_dumps(*sides, options.node, settings)

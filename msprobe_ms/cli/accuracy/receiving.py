@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.cli.common import DIVERGENT, DONE, add_command, numbers, print_lines, print_verdict, seconds
+from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.accuracy.checked import Checked
@@ -17,17 +19,17 @@ if TYPE_CHECKING:
     from msprobe_ms.accuracy.selection import Selection
     from msprobe_ms.remote.addresses import Address
 
-_EPILOG = """\
+_EPILOG = tr("""\
 examples:
   msprobe certificates -o certificates --host checker.example.com --host 10.0.0.7
 
 Copy ca.crt, server.crt and server.key to the machine that judges, ca.crt, client.crt and client.key to those that
-train; name the folder as tls_path (--tls). Keys may be read by their owner alone: keep it so."""
+train; name the folder as tls_path (--tls). Keys may be read by their owner alone: keep it so.""")
 
 
 def add_certificates(commands: Any) -> None:
     parser = add_command(
-        commands, "certificates", _certificates, "make keys and certificates for checks that another machine makes",
+        commands, "certificates", _certificates, tr("make keys and certificates for checks on another machine"),
         _EPILOG,
     )  # fmt: skip
     parser.add_argument("-o", "--output_path", type=Path, metavar="DIR", required=True, help="where they go")
@@ -40,14 +42,16 @@ def add_certificates(commands: Any) -> None:
 
 def _days(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 3650:
-        raise argparse.ArgumentTypeError(f"{text!r}; accepted are 1 to 3650 days")
+        raise mistaken(tr("{text}; accepted are 1 to 3650 days", text=repr(text)))
     return int(text)
 
 
 def _certificates(options: argparse.Namespace) -> int:
     from msprobe_ms.remote.certificates import make_certificates
 
-    print_lines(f"file: {path}" for path in make_certificates(options.output_path, options.host, options.days))
+    print_lines(
+        tr("file: {path}", path=path) for path in make_certificates(options.output_path, options.host, options.days)
+    )
     return DONE
 
 
@@ -77,7 +81,7 @@ def add_encryption(group: Any) -> None:
 
 def _mebibytes(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1 << 24:
-        raise argparse.ArgumentTypeError(f"{text!r}; accepted is a whole number from 1")
+        raise mistaken(tr("{text}; accepted is a whole number from 1", text=repr(text)))
     return int(text)
 
 
@@ -92,7 +96,13 @@ def receive(options: argparse.Namespace, section: Section, wanted: Options, sele
     if given := [
         key for key in ("result_csv_path", "scheduler", "filter_api", "api_info_file") if getattr(options, key)
     ]:
-        raise UsageError(f"{options.command}: --{', --'.join(given)}: not where trainings send their calls")
+        raise UsageError(
+            tr(
+                "{command}: --{given}: not where trainings send their calls",
+                command=options.command,
+                given=", --".join(given),
+            )
+        )
     output = options.out_path or Path(section.dump_path or ".")
     receiving = Receiving(
         address=_address(options, section).checked(SERVER),
@@ -107,7 +117,7 @@ def receive(options: argparse.Namespace, section: Section, wanted: Options, sele
     )
     found = check_received(receiving)
     for rank, checked in found.items():
-        print_verdict(summary_lines(f"rank {rank}", checked))
+        print_verdict(summary_lines(tr("rank {rank}", rank=rank), checked))
     return check_status(options, AllChecked([result for checked in found.values() for result in checked.results]))
 
 

@@ -11,26 +11,27 @@ from typing import Any
 from msprobe_ms.cli.accuracy.acc_check import add_dump, dump_file_of, options_for, section_of, selection_of
 from msprobe_ms.cli.common import DIVERGENT, DONE, add_command, print_lines, print_verdict
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
-_OVERFLOW_EPILOG = """\
+_OVERFLOW_EPILOG = tr("""\
 examples:
   msprobe run_overflow_check -api_info dump/step0/rank0/dump.json
 
 Each API of the dump is run on the device and by its reference. An overflow is normal where the right result does not
-fit the dtype either, or the input already held NaN; it is abnormal where the reference gives numbers."""
+fit the dtype either, or the input already held NaN; it is abnormal where the reference gives numbers.""")
 
-_GENERATE_EPILOG = """\
+_GENERATE_EPILOG = tr("""\
 examples:
   msprobe op_generate -i config_op.json -o scripts
   msprobe op_generate -api_info dump.json --api_name Mint.sub.0 -o scripts
 
 config_op.json: {"dump_json_path": "dump.json", "api_name": "Mint.sub.0", "propagation": "forward"}; data_mode is
-random_data or real_data, random_seed a number. The script needs the framework and numpy, and the tensors beside it."""
+random_data or real_data, random_seed a number. The script needs the framework and numpy, and the tensors beside it.""")
 
 
 def add_run_overflow_check(commands: Any) -> None:
     parser = add_command(
-        commands, "run_overflow_check", _overflow, "tell overflows of the device from those of the mathematics",
+        commands, "run_overflow_check", _overflow, tr("say which overflows are the device's fault"),
         _OVERFLOW_EPILOG,
     )  # fmt: skip
     add_dump(parser)
@@ -51,7 +52,10 @@ def _overflow(options: argparse.Namespace) -> int:
     print_verdict(
         [
             f"{word}: " + ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict),
-            *(f"  abnormal: {row.name}: {row.device} elements, of the reference none" for row in abnormal[:20]),
+            *(
+                tr("  abnormal: {name}: {device} elements, of the reference none", name=row.name, device=row.device)
+                for row in abnormal[:20]
+            ),
         ]
     )
     return DIVERGENT if options.exit_code and abnormal else DONE
@@ -62,7 +66,7 @@ def add_op_generate(commands: Any) -> None:
         commands,
         "op_generate",
         _generate,
-        "write a script that makes one call of a dump again, alone",
+        tr("write a script that repeats one call of a dump alone"),
         _GENERATE_EPILOG,
     )
     parser.add_argument("-i", "--config_input", type=Path, metavar="FILE", help="config_op.json")
@@ -85,17 +89,24 @@ def _generate(options: argparse.Namespace) -> int:
         dump, name, seed = single.dump_json_path, single.api_name, single.random_seed
         real, backward = single.data_mode == "real_data", single.propagation == "backward"
     if dump is None or not name:
-        raise UsageError("op_generate: needs -i config_op.json, or -api_info and --api_name")
+        raise UsageError(tr("op_generate: needs -i config_op.json, or -api_info and --api_name"))
     calls = read_calls(dump_file_of(Path(dump)))
     name = next((name.removesuffix(ending) for ending in (".forward", ".backward") if name.endswith(ending)), name)
     call = calls.apis.get(name)
     if call is None:
-        raise UsageError(f"{calls.path}: no call {name}{suggestion(name, calls.apis)}")
+        raise UsageError(
+            tr(
+                "{path}: no call {name}{suggestion}",
+                path=calls.path,
+                name=name,
+                suggestion=suggestion(name, calls.apis),
+            )
+        )
     wanted = Options(
         dump=calls.path.absolute(), framework=calls.framework,
         tensor_folder=calls.tensor_folder, real_data=calls.has_tensors if real is None else real,
         seed=seed, same_library=True,
     )  # fmt: skip
     call = call if backward else replace(call, output_gradients=None)
-    print_lines([f"file: {save_call(call, wanted, options.output_path)}"])
+    print_lines([tr("file: {save_call}", save_call=save_call(call, wanted, options.output_path))])
     return DONE

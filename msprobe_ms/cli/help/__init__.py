@@ -1,1 +1,1 @@
-"""What helps on the way: a parser that knows what was meant, samples, completion, a look at the machine."""
+"""What helps on the way: samples, completion, a look at the machine, a word on commands that are not here."""

@@ -9,18 +9,19 @@ from typing import Any
 
 from msprobe_ms.cli.common import DONE, add_command
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
-_EPILOG = """\
+_EPILOG = tr("""\
 examples:
   msprobe completion bash > ~/.local/share/bash-completion/completions/msprobe
   msprobe completion zsh > ~/.zfunc/_msprobe          (with ~/.zfunc in fpath, before compinit)
 
-It needs shtab once: pip install "msprobe-ms[completion]". Print the script again after an update."""
+It needs shtab once: pip install "msprobe-ms[completion]". Print the script again after an update.""")
 
 
 def add_completion(commands: Any, whole: Callable[[], argparse.ArgumentParser]) -> None:
     """Add the command; ``whole`` makes the parser of all commands."""
-    told = "print the script that completes commands, options and files in a shell"
+    told = tr("print the script that completes commands, options and files in a shell")
     parser = add_command(commands, "completion", lambda options: _run(options, whole()), told, _EPILOG)
     parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="the shell that it is for")
 
@@ -29,8 +30,8 @@ def _run(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     try:
         import shtab
     except ModuleNotFoundError:
-        how = 'pip install "msprobe-ms[completion]"'
-        raise UsageError(f"completion: shtab is not installed, and it writes the script: {how}") from None
+        how = tr('pip install "msprobe-ms[completion]"')
+        raise UsageError(tr("completion: shtab is not installed, and it writes the script: {how}", how=how)) from None
     _complete_files(parser)
     print(shtab.complete(parser, shell=options.shell))
     return DONE

@@ -9,19 +9,20 @@ from typing import Any
 
 from msprobe_ms.cli.common import DONE, add_command, print_lines
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
-_EPILOG = """\
+_EPILOG = tr("""\
 examples:
   msprobe config --list                      what there is, and what each is for
   msprobe config overflow                    shows it; what its keys mean follows on standard error
   msprobe config overflow > config.json      the same as a file: the keys' meaning stays in the terminal
   msprobe config tensors -o config.json
 
-JSON has no comments, so the file has none: docs/config.md explains every key."""
+JSON has no comments, so the file has none: docs/config.md explains every key.""")
 
 
 def add_config(commands: Any) -> None:
-    parser = add_command(commands, "config", _run, "show or write a configuration to begin with", _EPILOG)
+    parser = add_command(commands, "config", _run, tr("show or write a configuration to begin with"), _EPILOG)
     parser.add_argument("purpose", nargs="?", metavar="PURPOSE", help="what it is for, or a name: see --list")
     parser.add_argument("--list", action="store_true", help="list the samples and what each is for")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it to a new file")
@@ -32,7 +33,7 @@ def _run(options: argparse.Namespace) -> int:
 
     if options.list or options.purpose is None:
         if options.output is not None:
-            raise UsageError("config: -o needs a PURPOSE; msprobe config --list shows them")
+            raise UsageError(tr("config: -o needs a PURPOSE; msprobe config --list shows them"))
         print_lines(_listing(samples().values()))
         return DONE
     chosen = sample(options.purpose)
@@ -41,18 +42,31 @@ def _run(options: argparse.Namespace) -> int:
         print_lines(text.rstrip("\n").split("\n"))
     else:
         _write(options.output, text)
-        print_lines([f"{options.output}: {chosen.purpose}"])
-    notes = [f"{chosen.name}: {chosen.purpose}; cost: {chosen.cost}", *key_lines(chosen.path)]
-    print_lines([*notes, "Every key, with examples: docs/config.md"], file=sys.stderr)
+        print_lines([tr("{output}: {purpose}", output=options.output, purpose=chosen.purpose)])
+    notes = [
+        tr("{name}: {purpose}; cost: {cost}", name=chosen.name, purpose=chosen.purpose, cost=chosen.cost),
+        *key_lines(chosen.path),
+    ]
+    print_lines([*notes, tr("Every key, with examples: docs/config.md")], file=sys.stderr)
     return DONE
 
 
 def _listing(samples: Any) -> list[str]:
     rows = [(found.names[0] if found.names else found.name, found) for found in samples]
     width = max(len(name) for name, _ in rows)
-    lines = [f"{name:<{width}}  {found.purpose} ({found.cost}) [{found.name}.json]" for name, found in rows]
+    lines = [
+        tr(
+            "{name}  {purpose} ({cost}) [{file}.json]",
+            name=name.ljust(width), purpose=found.purpose, cost=found.cost, file=found.name,
+        )
+        for name, found in rows
+    ]  # fmt: skip
     folder = next(found.path.parent for _, found in rows)
-    return [*lines, f"Files: {folder}", "msprobe config PURPOSE shows one, with -o FILE writes it."]
+    return [
+        *lines,
+        tr("Files: {folder}", folder=folder),
+        tr("msprobe config PURPOSE shows one, with -o FILE writes it."),
+    ]
 
 
 def _write(path: Path, text: str) -> None:
@@ -60,4 +74,6 @@ def _write(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise UsageError(f"config: {path} is there already; give -o another name, or remove it first") from None
+        raise UsageError(
+            tr("config: {path} is there already; give -o another name, or remove it first", path=path)
+        ) from None

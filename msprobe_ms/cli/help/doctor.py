@@ -8,19 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.cli.common import DONE, FAILED, add_command, print_lines
+from msprobe_ms.support.translation import tr, tr_count, translated
 
 if TYPE_CHECKING:
     from msprobe_ms.doctor.examine import Finding
 
-_EPILOG = """\
+_EPILOG = tr("""\
 Looks at the versions of packages, at MindSpore and PyTorch (each is imported, in a process of its own) with the
 execution modes and levels that they record, at a mindstudio-probe beside this, at the disk and its permissions.
-Exits with 2 where something has to be put right."""
+Exits with 2 where something has to be put right.""")
 
 
 def add_doctor(commands: Any) -> None:
-    parser = add_command(commands, "doctor", _run, "say what works here, and what to do about what does not", _EPILOG)
-    usual = "where dumps are to be written (default ./dump_path)"
+    parser = add_command(
+        commands, "doctor", _run, tr("check this machine, and say how to fix what does not work"), _EPILOG
+    )
+    usual = tr("where dumps are to be written (default ./dump_path)")
     parser.add_argument("--dump_path", type=Path, default=Path("dump_path"), metavar="DIR", help=usual)
 
 
@@ -29,13 +32,15 @@ def _run(options: argparse.Namespace) -> int:
 
     wrong = 0
     for finding in _findings(options.dump_path):
-        lines = [f"{finding.state.value}  {finding.text}"]
+        lines = [tr("{value}  {text}", value=finding.state.value, text=finding.text)]
         if finding.advice:
-            lines += [f"      {line}" for line in finding.advice.split("\n")]
+            lines += [tr("      {line}", line=line) for line in translated(finding.advice).split("\n")]
         print_lines(lines)  # each as soon as it is known
         wrong += finding.state is State.WRONG
-    done = {0: "nothing has to be put right", 1: "1 thing has to be put right, see !! above"}
-    print_lines([done.get(wrong, f"{wrong} things have to be put right, see !! above")])
+    many = tr_count(
+        "{count} thing has to be put right, see !! above", "{count} things have to be put right, see !! above", wrong
+    )
+    print_lines([many if wrong else tr("nothing has to be put right")])
     return FAILED if wrong else DONE
 
 
@@ -48,4 +53,4 @@ def _findings(dump_path: Path) -> Iterator[Finding]:
         told, _, advice = conflict.partition("\n")
         yield Finding(State.WRONG, told, advice)
     else:
-        yield Finding(State.GOOD, "no mindstudio-probe beside it: `msprobe` is this one")
+        yield Finding(State.GOOD, tr("no mindstudio-probe beside it: `msprobe` is this one"))

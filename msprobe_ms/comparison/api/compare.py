@@ -24,6 +24,7 @@ from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, MsprobeError, UsageError
 from msprobe_ms.support.text import one_a_line, suggestion
+from msprobe_ms.support.translation import tr
 
 
 def compare(
@@ -62,7 +63,12 @@ def compare(
     """
     if profile not in PROFILES:
         raise UsageError(
-            f"compare: profile {profile!r}{suggestion(profile, PROFILES)}; accepted are {', '.join(PROFILES)}"
+            tr(
+                "compare: profile {profile}{suggestion}; accepted are {profiles}",
+                profile=repr(profile),
+                suggestion=suggestion(profile, PROFILES),
+                profiles=", ".join(PROFILES),
+            )
         )
     with _Files() as files:
         options = Settings(
@@ -90,8 +96,10 @@ def _path(side: Any) -> Path:
     if isinstance(path := getattr(side, "path", None), Path):  # a recording
         return path
     raise UsageError(
-        f"compare: {type(side).__name__} is not accepted; accepted are a path, or what record or load of "
-        "msprobe_ms gave"
+        tr(
+            "compare: {name} is not accepted; accepted are a path, or what record or load of msprobe_ms gave",
+            name=type(side).__name__,
+        )
     )
 
 
@@ -100,7 +108,13 @@ def _one_dump(side: Any) -> Dump:
         return side
     places = find_places(_path(side))
     if len(places) > 1:
-        raise CompareError(f"{_path(side)}: {len(places)} dumps, to compare with one: name one of its folders")
+        raise CompareError(
+            tr(
+                "{path}: {count} dumps, to compare with one: name one of its folders",
+                path=_path(side),
+                count=len(places),
+            )
+        )
     return read_dump(next(iter(places.values())))
 
 
@@ -153,22 +167,22 @@ def assert_consistent(target: Any, golden: Any, *, allow_incomplete: bool = Fals
 
 def _of_one(result: Compared) -> Iterator[str]:
     if not result.origins:
-        yield "Dumps are not consistent: too little of them could be compared!"
+        yield tr("Dumps are not consistent: too little of them could be compared!")
         yield ""
         yield from str(result).split("\n")
         return
-    yield "Dumps are not consistent!"
+    yield tr("Dumps are not consistent!")
     yield ""
     yield from _mismatches(result.comparison)
     yield ""
     yield from _beginning(result.origins[0])
     if len(result.origins) > 1:
-        yield f"Perhaps also at {', '.join(origin.target for origin in result.origins[1:4])}."
+        yield tr("Perhaps also at {names}.", names=", ".join(origin.target for origin in result.origins[1:4]))
 
 
 def _of_ranks(result: ComparedRanks) -> Iterator[str]:
     wrong = sum(found.verdict != Verdict.CONSISTENT for found in result.found)
-    yield f"Dumps are not consistent, in {wrong} of {len(result.found)} pairs!"
+    yield tr("Dumps are not consistent, in {wrong} of {count} pairs!", wrong=wrong, count=len(result.found))
     yield ""
     if result.first is not None:
         first = result[result.first]
@@ -181,7 +195,7 @@ def _of_ranks(result: ComparedRanks) -> Iterator[str]:
 
 
 def _beginning(origin: Origin) -> Iterator[str]:
-    yield f"The error begins at {origin.target} (golden: {origin.golden}):"
+    yield tr("The error begins at {target} (golden: {golden}):", target=origin.target, golden=origin.golden)
     yield f"{origin.reason}."
 
 
@@ -195,8 +209,13 @@ def _mismatches(comparison: Comparison) -> Iterator[str]:
             if greatest is None or (row.deviation or 0.0) > (greatest.deviation or 0.0):
                 greatest = row
     share = f" ({100 * differing / total:.1f}%)" if total else ""
-    yield f"Mismatched rows: {differing} / {total}{share}"
+    yield tr("Mismatched rows: {differing} / {total}{share}", differing=differing, total=total, share=share)
     if greatest is not None and greatest.target is not None:
         deviation = greatest.deviation or 0.0
         shown = f"{deviation:.6g}" if math.isfinite(deviation) else "beyond measure"
-        yield f"Greatest relative deviation: {shown} at {greatest.target.name} (up to {greatest.held_to:.3g} allowed)"
+        yield tr(
+            "Greatest relative deviation: {shown} at {name} (up to {held_to:.3g} allowed)",
+            shown=shown,
+            name=greatest.target.name,
+            held_to=greatest.held_to,
+        )

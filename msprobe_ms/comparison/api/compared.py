@@ -40,6 +40,7 @@ from msprobe_ms.dump.reading.locate import Place, place_of
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.text import counted, one_a_line
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.workers import given
 
 if TYPE_CHECKING:
@@ -95,7 +96,9 @@ class Compared(ComparisonResult):
         from msprobe_ms.comparison.page.report import write_report_to  # here, as few ask for it
 
         if Path(path).suffix != ".html":
-            raise UsageError(f"{path}: accepted is a file name that ends with .html, as this is one rank and step")
+            raise UsageError(
+                tr("{path}: accepted is a file name that ends with .html, as this is one rank and step", path=path)
+            )
         write_report_to(Path(path), self._outcome)
         return Path(path)
 
@@ -121,7 +124,13 @@ class Compared(ComparisonResult):
 
     def _write(self, path: Path, suffix: str) -> Path:
         if path.suffix != suffix:
-            raise UsageError(f"{path}: accepted is a file name that ends with {suffix}, as this is one rank and step")
+            raise UsageError(
+                tr(
+                    "{path}: accepted is a file name that ends with {suffix}, as this is one rank and step",
+                    path=path,
+                    suffix=suffix,
+                )
+            )
         titles, rows = table(self.comparison, self._options.report)
         report = self._options.report
         write_table(path, titles, rows, report.colours, legend=report.legend(titles))
@@ -133,7 +142,12 @@ class Compared(ComparisonResult):
 
     def __repr__(self) -> str:
         matched = row_counts(self.comparison)["matched"]
-        return f"<{self.verdict}: {counted(matched, 'value')} compared, {counted(len(self.origins), 'origin')}>"
+        return tr(
+            "<{verdict}: {counted} compared, {other_counted}>",
+            verdict=self.verdict,
+            counted=counted(matched, "value"),
+            other_counted=counted(len(self.origins), "origin"),
+        )
 
     def _repr_html_(self) -> str:
         return comparison_html(self._outcome)
@@ -280,7 +294,12 @@ class ComparedRanks(Mapping[Key, Compared], ComparisonResult):
         return one_a_line([*total_lines(self.total, self._plan), *found_lines(self.found, in_full=False)])
 
     def __repr__(self) -> str:
-        return f"<{self.verdict}: {len(self._pairs)} pairs of dumps, {counted(len(self.origins), 'origin')}>"
+        return tr(
+            "<{verdict}: {count} pairs of dumps, {counted}>",
+            verdict=self.verdict,
+            count=len(self._pairs),
+            counted=counted(len(self.origins), "origin"),
+        )
 
     def _repr_html_(self) -> str:
         return ranks_html(self.found, list(total_lines(self.total, self._plan)))

@@ -10,9 +10,10 @@ from types import ModuleType
 from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.model import Comparison, Origin, Outcome
 from msprobe_ms.comparison.reporting.colours import VERDICTS
-from msprobe_ms.comparison.reporting.terminal import pairing_line
+from msprobe_ms.comparison.reporting.facts import pairing_line
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.text import printable
+from msprobe_ms.support.translation import tr, translated
 
 #: Lines of a table; the rest is counted.
 _MOST = 20
@@ -95,8 +96,12 @@ def imported_pandas() -> ModuleType:
         if error.name != "pandas":
             raise
         raise ModuleNotFoundError(
-            'pandas is not installed, and .frame needs it: pip install "msprobe-ms[dataframe]"; with MindSpore '
-            '"msprobe-ms[mindspore,dataframe]", which keeps the numpy that it needs',
+            translated(
+                tr(
+                    'pandas is not installed, and .frame needs it: pip install "msprobe-ms[dataframe]"; with '
+                    'MindSpore "msprobe-ms[mindspore,dataframe]", which keeps the numpy that it needs'
+                )
+            ),
             name="pandas",
         ) from None
     return pandas

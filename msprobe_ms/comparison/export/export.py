@@ -20,6 +20,7 @@ from msprobe_ms.dump.reading.locate import Place, find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, DumpFormatError
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr
 
 Writer = Callable[[Iterable[Topology], Naming], Iterator[Path]]
 
@@ -88,7 +89,9 @@ def _of_kernels(ours: _Kernels, theirs: _Kernels, chosen: Collection[Place], opt
     """Comparisons of raw files of kernels, those of the ranks and steps that both sides have."""
     both = [place for place in chosen if place in theirs]
     if not both:
-        raise CompareError(f"no rank and step is in both: {listed(ours)} and {listed(theirs)}")
+        raise CompareError(
+            tr("no rank and step is in both: {ours} and {theirs}", ours=listed(ours), theirs=listed(theirs))
+        )
     for place in both:
         mine, other = ours[place](), theirs[place]()
         comparison = compare_kernel_dumps(mine, other)
@@ -117,7 +120,9 @@ def _chosen(path: Path, places: Collection[Place], ranks: Collection[int], steps
         if (not ranks or place.rank_number in ranks) and (not steps or place.step is None or place.step in steps)
     ]
     if not found:
-        raise CompareError(f"{path}: no rank and step that was asked for: it has {listed(places)}")
+        raise CompareError(
+            tr("{path}: no rank and step that was asked for: it has {places}", path=path, places=listed(places))
+        )
     return found
 
 

@@ -10,23 +10,26 @@ from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.terms import Standing
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Item
+from msprobe_ms.support.translation import tr
 
 #: What the figures of a comparison mean.
 EXPLANATIONS = {
-    "Result": "origin: the error begins here; inherited: it began elsewhere; differs, agrees, unmatched, not compared",
-    "Deviation": "relative difference from the counterpart as one number",
-    "Tolerance": "the deviation up to which the two are held to agree",
-    "Reason": "why the result is what it is",
-    "Inherited From": "the call where the difference began",
-    "Counterpart": "the value of the other dump that it was compared with",
+    "Result": tr(
+        "origin: the error begins here; inherited: it began elsewhere; differs, agrees, unmatched, not compared"
+    ),
+    "Deviation": tr("relative difference from the counterpart as one number"),
+    "Tolerance": tr("the deviation up to which the two are held to agree"),
+    "Reason": tr("why the result is what it is"),
+    "Inherited From": tr("the call where the difference began"),
+    "Counterpart": tr("the value of the other dump that it was compared with"),
 }
 #: What the standing of a call means.
 STANDINGS = {
-    Standing.ORIGIN: "the error begins here",
-    Standing.INHERITED: "it differs, and the error began elsewhere",
-    Standing.AGREES: "nothing of it differs by more than its dtype explains",
-    Standing.NOT_COMPARED: "it has a counterpart, and nothing of the two could be compared",
-    Standing.UNMATCHED: "it has no counterpart",
+    Standing.ORIGIN: tr("the error begins here"),
+    Standing.INHERITED: tr("it differs, and the error began elsewhere"),
+    Standing.AGREES: tr("nothing of it differs by more than its dtype explains"),
+    Standing.NOT_COMPARED: tr("it has a counterpart, and nothing of the two could be compared"),
+    Standing.UNMATCHED: tr("it has no counterpart"),
 }
 _LONGEST = 2_000
 
@@ -62,7 +65,7 @@ def about(node: Node, judged: Judged | None) -> Iterator[tuple[str, str]]:
         return
     yield "entry", node.name
     if node.kind:
-        yield "class or operation", node.kind
+        yield tr("class or operation"), node.kind
     if node.direction:
         yield "direction", node.direction
     if judged is not None:

@@ -23,6 +23,7 @@ from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.terms import Standing
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.support.translation import tr
 
 #: The outermost layer of calls in each direction.
 _DIRECTIONS = {FORWARD: "forward", BACKWARD: "backward", PARAMETERS_GRAD: "backward"}
@@ -104,7 +105,7 @@ def _node(graph: Graph, number: int, layers: _Layers, incoming: list[Edge]) -> _
     attributes = [*about(node, judged), *_values(entry, rows)]
     return {
         "id": node.name,
-        "label": f"{node.title} (result)" if number in layers.opened else node.title,
+        "label": tr("{title} (result)", title=node.title) if number in layers.opened else node.title,
         "namespace": layers.of(number),
         "attrs": [{"key": key, "value": value} for key, value in attributes],
         "incomingEdges": [_edge(graph, edge) for edge in incoming],

@@ -20,6 +20,7 @@ from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import PARAMETERS_GRAD
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 #: Operators of this domain are in no standard.
 _DOMAIN = "msprobe"
@@ -47,8 +48,10 @@ def _onnx() -> Any:
         import onnx  # here, as it is an extra
     except ImportError as error:
         raise UsageError(
-            'onnx is not installed, and --to onnx needs it: pip install "msprobe-ms[onnx]"; with MindSpore '
-            '"msprobe-ms[mindspore,onnx]"'
+            tr(
+                'onnx is not installed, and --to onnx needs it: pip install "msprobe-ms[onnx]"; with '
+                'MindSpore "msprobe-ms[mindspore,onnx]"'
+            )
         ) from error
     return onnx
 

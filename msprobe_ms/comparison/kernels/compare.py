@@ -26,6 +26,7 @@ from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, DumpFormatError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 Place = tuple[int, int]
 
@@ -50,18 +51,31 @@ def compare_kernels(
     places = [place for place in _chosen(ours, ranks, steps) if place in theirs]
     if not places:
         raise CompareError(
-            f"no rank and step asked for is in both: {target} has {_shown(ours)}, {golden} has {_shown(theirs)}"
+            tr(
+                "no rank and step asked for is in both: {target} has {shown}, {golden} has {other_shown}",
+                target=target,
+                shown=_shown(ours),
+                golden=golden,
+                other_shown=_shown(theirs),
+            )
         )
     found = [*ours, *theirs]
     warn_absent("rank", ranks, [rank for rank, _ in found])
     warn_absent("step", steps, [step for _, step in found])
     with claimed_timestamp(output) as timestamp:
         for rank, step in places:
-            name = f"rank {rank} step {step}"
+            name = tr("rank {rank} step {step}", rank=rank, step=step)
             mine, other = _read(target, ours[rank, step]), _read(golden, theirs[rank, step])
             if mine.mode != other.mode:
                 raise CompareError(
-                    f"{name}: {target} holds {_kind(mine)} and {golden} holds {_kind(other)}; dump both in one way"
+                    tr(
+                        "{name}: {target} holds {kind} and {golden} holds {other_kind}; dump both in one way",
+                        name=name,
+                        target=target,
+                        kind=_kind(mine),
+                        golden=golden,
+                        other_kind=_kind(other),
+                    )
                 )
             comparison = compare_kernel_dumps(mine, other)
             suffix = f"_{rank}_{step}"
@@ -140,7 +154,7 @@ def _take_places(dump: KernelDump, folder: KernelFolder) -> None:
     try:
         known = read_dump(index, sketches=False).entries if (index / "dump.json").is_file() else {}
     except DumpFormatError as error:
-        logger.warning("%s; its Cells are named as the graph has them", error)
+        logger.warning(tr("{error}; its Cells are named as the graph has them", error=error))
         return
     for name, entry in dump.entries.items():
         counterpart = known.get(name)
@@ -149,7 +163,7 @@ def _take_places(dump: KernelDump, folder: KernelFolder) -> None:
 
 
 def _shown(places: Collection[Place]) -> str:
-    shown = [f"rank {rank} step {step}" for rank, step in places]
+    shown = [tr("rank {rank} step {step}", rank=rank, step=step) for rank, step in places]
     return ", ".join(shown[:8]) + (" …" if len(shown) > 8 else "")
 
 

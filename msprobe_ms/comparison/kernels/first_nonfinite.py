@@ -20,6 +20,7 @@ from msprobe_ms.dump.names import PARAMETER
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
+from msprobe_ms.support.translation import tr
 
 _Test = Callable[[Item], str]
 
@@ -92,18 +93,24 @@ def answer_lines(answer: FirstNonFinite) -> Iterator[str]:
     """Describe an answer for the terminal."""
     yield f"{answer.dump}:"
     if not answer.entries:
-        yield "  every value is finite"
+        yield tr("  every value is finite")
         return
     if answer.first is not None:
-        yield f"  the first that is not finite although its inputs are: {answer.first.item} holds {answer.first.holds}"
+        yield tr(
+            "  the first that is not finite although its inputs are: {item} holds {holds}",
+            item=answer.first.item,
+            holds=answer.first.holds,
+        )
         yield from _place_lines(answer.first)
     if answer.first_nan is not None:
-        yield "  the first NaN made of values that hold none (an infinity may be meant, as in a mask):"
+        yield tr("  the first NaN made of values that hold none (an infinity may be meant, as in a mask):")
         yield from _place_lines(answer.first_nan)
     if answer.outside is not None:
-        yield f"  {answer.outside.holds} came in from outside: data, a weight, or code that was not recorded:"
+        yield tr(
+            "  {holds} came in from outside: data, a weight, or code that was not recorded:", holds=answer.outside.holds
+        )
         yield from _place_lines(answer.outside)
-    yield f"  {answer.entries} of its entries hold something that is not finite"
+    yield tr("  {entries} of its entries hold something that is not finite", entries=answer.entries)
 
 
 def _place_lines(bad: NonFiniteValue) -> Iterator[str]:
@@ -126,7 +133,10 @@ def dumps_in(path: Path) -> Iterator[tuple[str, Dump]]:
             return
         if not (path.is_dir() and find_kernel_folders(path)):
             raise error
-        yield from ((f"{path} rank {rank} step {step}", dump) for rank, step, dump in raw_kernels(path))
+        yield from (
+            (tr("{path} rank {rank} step {step}", path=path, rank=rank, step=step), dump)
+            for rank, step, dump in raw_kernels(path)
+        )
         return
     for file in found.values():
         yield str(file), read_dump(file, sketches=False)

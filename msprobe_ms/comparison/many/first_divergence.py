@@ -17,6 +17,7 @@ from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.run import Options
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.support.translation import tr
 
 
 def first_divergence(plan: Plan, output: Path, options: Options) -> tuple[list[str], Total]:
@@ -39,8 +40,12 @@ def first_divergence(plan: Plan, output: Path, options: Options) -> tuple[list[s
     with writing(path) as file:
         file.write((json.dumps(content, indent=1, allow_nan=False) + "\n").encode("ascii"))
     said = list(total_lines(total, plan)) if len(plan.pairs) > 1 else [str(total.verdict).upper()]
-    said += [f"{rank}: error begins at {node['op_name']}" for rank, nodes in content.items() for node in nodes[:1]]
-    return [*said, f"report: {path}"], total
+    said += [
+        tr("{rank}: error begins at {node}", rank=rank, node=node["op_name"])
+        for rank, nodes in content.items()
+        for node in nodes[:1]
+    ]
+    return [*said, tr("report: {path}", path=path)], total
 
 
 def _of_the_first(founds: Sequence[Found], total: Total) -> list[Found]:

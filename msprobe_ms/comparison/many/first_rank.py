@@ -18,6 +18,7 @@ from msprobe_ms.comparison.model import Comparison, Origin, Pair
 from msprobe_ms.dump.dialects import COLLECTIVE_PREFIXES, JIT, PRIMITIVE
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import EntryName
+from msprobe_ms.support.translation import tr
 
 #: Primitives that do, by class.
 _PRIMITIVES = frozenset(
@@ -165,29 +166,40 @@ def _sentence(
     handed = {rank: each.handed_by for rank, each in divergent.items() if each.handed_by}
     silent = not any(each.calls for each in exchanges.values())
     if len(ranks) == 1:
-        text = f"{ranks[0]} differs first, by its own computation, at {origin}"
+        text = tr("{ranks} differs first, by its own computation, at {origin}", ranks=ranks[0], origin=origin)
         if handed:
             through = next(iter(handed.values()))
-            text += f"; {names_of(list(handed))} took the error over through {through}"
+            text += tr(
+                "; {names_of} took the error over through {through}", names_of=names_of(list(handed)), through=through
+            )
         elif len(divergent) == 1:
-            text += "; no other rank diverges"
+            text += tr("; no other rank diverges")
     elif len(ranks) == len(exchanges):
-        whose = "both ranks" if len(ranks) == 2 else f"all {len(ranks)} ranks"
-        text = f"{whose} differ by their own computation, {_where(ranks, origin, divergent)}"
-        text += ": the fault lies in what they share (code, weights, data)"
+        whose = tr("both ranks") if len(ranks) == 2 else tr("all {count} ranks", count=len(ranks))
+        text = tr(
+            "{whose} differ by their own computation, {where}", whose=whose, where=_where(ranks, origin, divergent)
+        )
+        text += tr(": the fault lies in what they share (code, weights, data)")
     else:
-        text = f"{names_of(ranks)} differ first, each by its own computation, {_where(ranks, origin, divergent)}"
+        text = tr(
+            "{names_of} differ first, each by its own computation, {where}",
+            names_of=names_of(ranks),
+            where=_where(ranks, origin, divergent),
+        )
     others = [rank for rank in divergent if rank not in ranks and rank not in handed]
     if others:
-        text += f"; by their own computation, but later, also {names_of(others)}"
+        text += tr("; by their own computation, but later, also {names_of}", names_of=names_of(others))
     if silent and len(divergent) > 1:
-        text += " (what ranks handed to each other cannot be told: no collective was recorded, as levels L1 and mix do "
-        text += "between start and stop)"
+        text += tr(
+            " (what ranks handed to each other cannot be told: no collective was recorded, as levels L1 and mix do "
+            "between start and stop)"
+        )
     return text
 
 
 def _where(ranks: list[str], origin: str, divergent: Mapping[str, Exchanges]) -> str:
-    return f"at {origin}" + ("" if len({divergent[rank].origin for rank in ranks}) == 1 else " and elsewhere")
+    alone = len({divergent[rank].origin for rank in ranks}) == 1
+    return tr("at {origin}", origin=origin) if alone else tr("at {origin} and elsewhere", origin=origin)
 
 
 def _by_collective(exchanges: Mapping[str, Exchanges], divergent: Mapping[str, Exchanges]) -> FirstRank:
@@ -201,15 +213,19 @@ def _by_collective(exchanges: Mapping[str, Exchanges], divergent: Mapping[str, E
     for event, ranks in handed_at.items():
         if members[event] == len(ranks) > 1:
             name = divergent[ranks[0]].handed_by
-            reason = (
-                f"{names_of(ranks)} give {name} what the golden gives it and get something else: the collective itself "
-                "differs (operation, group or scaling), or a rank of its group that was not compared"
+            reason = tr(
+                "{names_of} give {name} what the golden gives it and get something else: the collective "
+                "itself differs (operation, group or scaling), or a rank of its group that was not compared",
+                names_of=names_of(ranks),
+                name=name,
             )
             return FirstRank([], "", name, reason)
     rank = next(iter(divergent))
-    reason = (
-        f"every divergent rank was handed its error, {rank} by {divergent[rank].handed_by}: the rank that computed it "
-        "is not among those compared"
+    reason = tr(
+        "every divergent rank was handed its error, {rank} by {handed_by}: the rank that computed it "
+        "is not among those compared",
+        rank=rank,
+        handed_by=divergent[rank].handed_by,
     )
     return FirstRank([], "", divergent[rank].handed_by, reason)
 
@@ -256,5 +272,5 @@ def _events(exchanges: Exchanges) -> Iterator[Event]:
 
 def names_of(ranks: Sequence[str]) -> str:
     """Return names of ranks for a sentence: ``rank0, rank2 and rank3``."""
-    shown = ranks if len(ranks) <= _SHOWN + 1 else [*ranks[:_SHOWN], f"{len(ranks) - _SHOWN} more"]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    shown = ranks if len(ranks) <= _SHOWN + 1 else [*ranks[:_SHOWN], tr("{count} more", count=len(ranks) - _SHOWN)]
+    return shown[0] if len(shown) == 1 else tr("{first} and {last}", first=", ".join(shown[:-1]), last=shown[-1])

@@ -28,6 +28,7 @@ from msprobe_ms.support.errors import ConfigError, DumpFormatError, UsageError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import suggestion
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.yaml_files import UnreadableError, read_texts
 
 NAME = "NPU Name"
@@ -45,9 +46,9 @@ _MOST_UNPACKED, _UNPACKED_ANYWAY = 100, 1 << 20
 #: Largest configuration read, in bytes.
 _LARGEST = 2**18
 
-_ACCEPTED = (
-    "expected api: [Functional.conv2d, …] (beginnings of names; without it every row) and compare_index: [Max diff, …] "
-    "(columns of the tables)"
+_ACCEPTED = tr(
+    "expected api: [Functional.conv2d, …] (beginnings of names; without it every row) and "
+    "compare_index: [Max diff, …] (columns of the tables)"
 )
 
 Cell = str | float | None
@@ -83,12 +84,19 @@ def read_choice(path: Path) -> Choice:
     try:
         content = read_texts(path, _LARGEST)
     except UnreadableError as error:
-        raise ConfigError(f"{path}: {error}; {_ACCEPTED}") from None
+        raise ConfigError(tr("{path}: {error}; {accepted}", path=path, error=error, accepted=_ACCEPTED)) from None
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: holds no keys; {_ACCEPTED}")
+        raise ConfigError(tr("{path}: holds no keys; {accepted}", path=path, accepted=_ACCEPTED))
     for key in content:
         if key not in ("api", "compare_index"):
-            logger.warning("%s: %.100r is no key of it and left out; %s", path, key, _ACCEPTED)
+            logger.warning(
+                tr(
+                    "{path}: {key} is no key of it and left out; {accepted}",
+                    path=path,
+                    key=repr(key),
+                    accepted=_ACCEPTED,
+                )
+            )
     return Choice(tuple(_texts(path, content, "api")), _texts(path, content, "compare_index", needed=True))
 
 
@@ -101,7 +109,15 @@ def _texts(path: Path, content: Mapping[Any, Any], key: str, *, needed: bool = F
     given = content.get(key, None if needed else [])
     bad = not isinstance(given, list) or not all(isinstance(each, str) and each for each in given)
     if bad or (needed and not given):
-        raise ConfigError(f"{path}: {key}: {_SHORT.repr(given)} is not accepted; {_ACCEPTED}")
+        raise ConfigError(
+            tr(
+                "{path}: {key}: {given} is not accepted; {accepted}",
+                path=path,
+                key=key,
+                given=_SHORT.repr(given),
+                accepted=_ACCEPTED,
+            )
+        )
     return list(dict.fromkeys(given or ()))
 
 
@@ -115,20 +131,39 @@ def merge(folder: Path, output: Path, choice: Choice, timestamp: str) -> Path:
     columns = find_tables(folder)
     if len(columns) < 2:
         raise UsageError(
-            f"{folder}: {len(columns)} tables of ranks, two are needed; accepted are compare_result_rank0_<time>.xlsx "
-            "and .csv"
+            tr(
+                "{folder}: {count} tables of ranks, two are needed; accepted are "
+                "compare_result_rank0_<time>.xlsx and .csv",
+                folder=folder,
+                count=len(columns),
+            )
         )
     if len(columns) >= _MOST_COLUMNS:
-        raise UsageError(f"{folder}: {len(columns)} tables; a sheet has room for {_MOST_COLUMNS - 1}")
+        raise UsageError(
+            tr(
+                "{folder}: {count} tables; a sheet has room for {most_columns}",
+                folder=folder,
+                count=len(columns),
+                most_columns=_MOST_COLUMNS - 1,
+            )
+        )
     merged = _Merged()
     seen: set[str] = set()
     read = [column.title for column in columns if _read(column, choice, merged, seen)]
     indices = _known(choice, merged, seen, folder)
     for api in choice.apis:
         if not any(name.startswith(api) for name in merged.numbers):
-            logger.warning("%s: no table has a row whose name begins with %r", folder, api)
+            logger.warning(
+                tr("{folder}: no table has a row whose name begins with {api}", folder=folder, api=repr(api))
+            )
     if not merged.numbers:
-        raise UsageError(f"{folder}: none of its tables has a row whose name begins with {' or '.join(choice.apis)}")
+        raise UsageError(
+            tr(
+                "{folder}: none of its tables has a row whose name begins with {apis}",
+                folder=folder,
+                apis=" or ".join(choice.apis),
+            )
+        )
     path = output / f"multi_ranks_compare_merge_{timestamp}.xlsx"
     _write(path, merged, indices, read)
     return path
@@ -140,16 +175,22 @@ def find_tables(folder: Path) -> list[Column]:
     :raises UsageError: no such folder
     """
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder; accepted is one with the tables of ranks that compare wrote")
+        raise UsageError(
+            tr("{folder}: no such folder; accepted is one with the tables of ranks that compare wrote", folder=folder)
+        )
     tables: dict[tuple[int, int, str], dict[tuple[str, str], list[tuple[int, Path]]]] = {}
     for path in sorted(folder.glob("compare_result*")):
         found = _TABLE.fullmatch(path.name)
         if found is None:
-            logger.warning("%s: not the name of a rank's table; left out", path)
+            logger.warning(tr("{path}: not the name of a rank's table; left out", path=path))
             continue
         step = -1 if found["step"] is None else int(found["step"])
         rank = -1 if found["number"] is None else int(found["number"])
-        title = (found["half"] or "").replace("_", " ") + (f"step{step} " if step >= 0 else "") + found["rank"]
+        title = (
+            (found["half"] or "").replace("_", " ")
+            + (tr("step{step} ", step=step) if step >= 0 else "")
+            + found["rank"]
+        )
         versions = tables.setdefault((step, rank, title), {})
         # Of one moment a csv is read faster than an xlsx.
         order = found["time"], "b" if path.suffix == ".csv" else "a"
@@ -159,7 +200,14 @@ def find_tables(folder: Path) -> list[Column]:
         newest = max(versions)
         if len(versions) > 1:
             name = versions[newest][0][1].name
-            logger.warning("%s: several tables of %s: the newest is taken, %s", folder, title, name)
+            logger.warning(
+                tr(
+                    "{folder}: several tables of {title}: the newest is taken, {name}",
+                    folder=folder,
+                    title=title,
+                    name=name,
+                )
+            )
         columns.append(Column(title, [path for _, path in sorted(versions[newest])]))
     return columns
 
@@ -173,7 +221,7 @@ def _read(column: Column, choice: Choice, merged: _Merged, seen: set[str]) -> bo
                 seen.update(titles)
                 _add(column.title, titles, rows, choice, merged)
     except Exception as error:  # a damaged workbook fails in many ways; it costs itself alone
-        logger.warning("%s: cannot be read and is left out: %s", path, error)
+        logger.warning(tr("{path}: cannot be read and is left out: {error}", path=path, error=error))
         for values in merged.values.values():
             values.pop(column.title, None)
         while len(merged.numbers) > known:  # the names that it alone has
@@ -218,14 +266,21 @@ def _check_unpacked(path: Path, file: BinaryIO) -> None:
         unpacked = sum(part.file_size for part in parts.infolist())
     packed = file.seek(0, SEEK_END)
     if unpacked > max(_UNPACKED_ANYWAY, _MOST_UNPACKED * packed):
-        raise DumpFormatError(f"{path}: {packed} bytes that unpack to {unpacked}: no table")
+        raise DumpFormatError(
+            tr(
+                "{path}: {packed} bytes that unpack to {unpacked}: no table",
+                path=path,
+                packed=packed,
+                unpacked=unpacked,
+            )
+        )
     file.seek(0)
 
 
 def _titled(path: Path, rows: Iterator[Sequence[Any]]) -> tuple[list[str], Iterator[Sequence[Any]]]:
     titles = [str(title) for title in next(rows, ())]
     if NAME not in titles:
-        raise DumpFormatError(f"{path}: has no column {NAME}")
+        raise DumpFormatError(tr("{path}: has no column {name}", path=path, name=NAME))
     differences = [
         (title, titles.index(ours), titles.index(theirs))
         for title, ours, theirs in zip(DIFFERENCE_TITLES, NPU_TITLES, BENCH_TITLES, strict=True)
@@ -269,11 +324,25 @@ def _known(choice: Choice, merged: _Merged, seen: set[str], folder: Path) -> lis
     for index in choice.indices:
         if index not in seen:
             hint = suggestion(index, sorted(seen))
-            logger.warning("%s: compare_index: no table has a column %r%s; left out", folder, index, hint)
+            logger.warning(
+                tr(
+                    "{folder}: compare_index: no table has a column {index}{hint}; left out",
+                    folder=folder,
+                    index=repr(index),
+                    hint=hint,
+                )
+            )
     known = [index for index in choice.indices if index in merged.values]
     if not known and not set(choice.indices) & seen:
-        has = f"; they have {', '.join(sorted(seen))}" if seen else ""
-        raise ConfigError(f"{folder}: no table has one of the columns {', '.join(choice.indices)}{has}")
+        has = tr("; they have {seen}", seen=", ".join(sorted(seen))) if seen else ""
+        raise ConfigError(
+            tr(
+                "{folder}: no table has one of the columns {indices}{has}",
+                folder=folder,
+                indices=", ".join(choice.indices),
+                has=has,
+            )
+        )
     return known
 
 

@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.trend import Trend, growing
-from msprobe_ms.comparison.page.verdict import made_by, provenance_html
+from msprobe_ms.comparison.page.verdict import headline, made_by, provenance_html
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.page.columns import Columns, floats, rounded
 from msprobe_ms.page.template import escaped, write_page
+from msprobe_ms.support.translation import tr, translated
 
 #: Pairs in the static table; the script shows all.
 _MOST = 200
@@ -120,17 +121,19 @@ def write_many(
 
     :raises UsageError: it cannot be written
     """
-    about = [(of, str(len(pairs))), ("made by", made_by())]
-    title = told[0] if told else verdict.upper()
+    about = [(tr(of), str(len(pairs))), (tr("made by"), made_by())]
+    title = translated(told[0] if told else verdict.upper())
     index = {
         "format": 1,
         "kind": "ranks",
         "of": of,
         "title": title,
         "verdict": str(verdict),
-        "pairs": [{**each._asdict(), "verdict": str(each.verdict)} for each in pairs],
+        "pairs": [
+            {**each._asdict(), "verdict": str(each.verdict), "reason": translated(each.reason)} for each in pairs
+        ],
         "trends": trends.described,
-        "provenance": about,
+        "provenance": [tuple(map(translated, each)) for each in about],
     }
     with writing(path) as file:
         write_page(
@@ -141,25 +144,28 @@ def write_many(
 
 def _header(told: Sequence[str], pairs: Sequence[PairTold], verdict: str, of: str) -> Iterator[str]:
     first, *others = told
-    word, _, rest = first.partition(" ")
     yield f'<header id="verdict" class="{verdict}">'
-    yield f"<h1><strong>{escaped(word.rstrip(':'))}</strong> {escaped(rest, _SENTENCE)}</h1>"
-    yield "".join(f'<p class="reason">{escaped(line.strip(), _SENTENCE)}</p>' for line in others)
-    titles = ("verdict", "the error begins at") if of == "comparisons" else ("values", "the first not finite")
-    heads = "".join(f"<th>{title}</th>" for title in ("step", "rank", *titles, "why"))
+    yield headline(first)
+    yield "".join(f'<p class="reason">{escaped(translated(line).strip(), _SENTENCE)}</p>' for line in others)
+    titles = (
+        (tr("verdict"), tr("the error begins at"))
+        if of == "comparisons"
+        else (tr("values"), tr("the first not finite"))
+    )
+    heads = "".join(f"<th>{escaped(title)}</th>" for title in ("step", "rank", *titles, tr("why")))
     yield f"<table><thead><tr>{heads}</tr></thead><tbody>"
     shown = [each for each in pairs if each.verdict not in _CALM] or list(pairs)
     yield from map(_table_row, shown[:_MOST])
     yield "</tbody></table>"
     if len(shown) > _MOST:
-        yield f"<p>and {len(shown) - _MOST} more</p>"
+        yield f"<p>{escaped(tr('and {count} more', count=len(shown) - _MOST))}</p>"
     yield "</header>"
 
 
 def _table_row(pair: PairTold) -> str:
     verdict = escaped(pair.verdict)
     link = f'<a href="./{escaped(quote(pair.page))}">{verdict}</a>' if pair.page else verdict
-    why = f"handed to it by {pair.handed_by}" if pair.handed_by else pair.reason
+    why = tr("handed to it by {handed_by}", handed_by=pair.handed_by) if pair.handed_by else pair.reason
     cells = (escaped("" if pair.step is None else str(pair.step)), escaped(pair.rank), link,
              f"<bdi>{escaped(pair.origin).replace('.', '.<wbr>')}</bdi>", escaped(why, _SENTENCE))  # fmt: skip
     return f'<tr class="{verdict}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'

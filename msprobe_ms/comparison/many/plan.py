@@ -11,6 +11,7 @@ from typing import NamedTuple
 from msprobe_ms.dump.reading.locate import Place, find_places
 from msprobe_ms.support.errors import CompareError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Places named in an error.
 _SHOWN = 8
@@ -56,8 +57,14 @@ def plan(
     pairs = list(aligned.pairs())
     if not pairs:
         raise CompareError(
-            f"no rank and step is in both: {target} has {_shown(ours)}, {golden} has {_shown(theirs)}; "
-            "name one dump folder a side to compare these"
+            tr(
+                "no rank and step is in both: {target} has {shown}, {golden} has {other_shown}; name one "
+                "dump folder a side to compare these",
+                target=target,
+                shown=_shown(ours),
+                golden=golden,
+                other_shown=_shown(theirs),
+            )
         )
     _log_other_ranks(target, golden, pairs)
     several = len(pairs) > 1
@@ -74,7 +81,7 @@ def plan(
     if not several:  # the verdict over many says it itself
         for side, alone in (("target", only_target), ("golden", only_golden)):
             if alone:
-                logger.warning("only in the %s, not compared: %s", side, _shown(alone))
+                logger.warning(tr("only in the {side}, not compared: {shown}", side=side, shown=_shown(alone)))
     return Plan(chosen, only_target, only_golden)
 
 
@@ -86,7 +93,7 @@ def warn_absent(kind: str, asked: Collection[int], found: Collection[int | None]
     absent = sorted({*asked} - {*found})
     if absent and None not in found:
         names = f"{kind} {absent[0]}" if len(absent) == 1 else f"{kind}s {_ranges(absent)}"
-        logger.warning("%s: asked for, and in neither dump", names)
+        logger.warning(tr("{names}: asked for, and in neither dump", names=names))
 
 
 def _ranges(numbers: Sequence[int]) -> str:
@@ -104,7 +111,15 @@ def _log_other_ranks(target: Path, golden: Path, pairs: Collection[tuple[Place, 
     """One rank a side is compared whatever its number: that need not be what was meant."""
     for mine, other in pairs:
         if None not in (mine.rank_number, other.rank_number) and mine.rank_number != other.rank_number:
-            logger.info("%s of %s is compared with %s of %s", mine.rank, target, other.rank, golden)
+            logger.info(
+                tr(
+                    "{rank} of {target} is compared with {other_rank} of {golden}",
+                    rank=mine.rank,
+                    target=target,
+                    other_rank=other.rank,
+                    golden=golden,
+                )
+            )
             return
 
 
@@ -117,7 +132,9 @@ def _chosen(root: Path, ranks: Collection[int], steps: Collection[int]) -> dict[
         if (not ranks or place.rank_number in ranks) and (not steps or place.step is None or place.step in steps)
     }
     if not chosen:
-        raise CompareError(f"{root}: no rank and step that was asked for: it has {_shown(found)}")
+        raise CompareError(
+            tr("{root}: no rank and step that was asked for: it has {shown}", root=root, shown=_shown(found))
+        )
     return chosen
 
 

@@ -27,6 +27,7 @@ from msprobe_ms.dump.reading.locate import Place
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr, tr_count
 from msprobe_ms.support.workers import Lost, Pool, processes, run_in_order
 
 #: Memory that a byte of dump.json takes while it is compared; measured: 1.7, from 5,000 to 80,000 entries.
@@ -74,8 +75,8 @@ class Found:
     @property
     def without_origin(self) -> str:
         """That values differ though no error begins in this pair, as in the steps after one; "" where none do."""
-        differ = "1 value differs" if self.differing == 1 else f"{self.differing} values differ"
-        return f"{differ}, though no error begins in it" if self.differing else ""
+        differ = tr_count("1 value differs", "{count} values differ", count=self.differing)
+        return tr("{differ}, though no error begins in it", differ=differ) if self.differing else ""
 
 
 def compare_pair(work: Work) -> Found:
@@ -111,9 +112,9 @@ def _choosing(place: Place) -> str:
     """The arguments that choose one pair; "" where none do."""
     if place.half:
         return ""
-    chosen = [] if place.step is None else [f"--step {place.step}"]
+    chosen = [] if place.step is None else [tr("--step {step}", step=place.step)]
     if place.rank_number is not None:
-        chosen.append(f"--rank {place.rank_number}")
+        chosen.append(tr("--rank {rank_number}", rank_number=place.rank_number))
     return " ".join(chosen)
 
 
@@ -199,7 +200,14 @@ class SharedMapping:
 def _warn(content: list[str], file: Path) -> None:
     told = [line for line in content if line.startswith(EXCHANGED)]
     if told:
-        logger.warning("-lm: weights look exchanged (%d, see %s): %s", len(told), file, told[0].removeprefix(EXCHANGED))
+        logger.warning(
+            tr(
+                "-lm: weights look exchanged ({count}, see {file}): {circles}",
+                count=len(told),
+                file=file,
+                circles=told[0].removeprefix(EXCHANGED),
+            )
+        )
 
 
 def _meaning(text: str) -> Iterator[str]:
@@ -227,21 +235,25 @@ def cluster(address: str) -> Iterator[Pool]:
         from distributed import Client
         from distributed import TimeoutError as NoAnswer  # before Python 3.11 another one than Python's
     except ImportError as error:
-        raise UsageError('--scheduler: needs Dask: pip install "msprobe-ms[cluster]"') from error
+        raise UsageError(tr('--scheduler: needs Dask: pip install "msprobe-ms[cluster]"')) from error
     try:
         where = {"scheduler_file": _awaited(address)} if address.endswith(".json") else {"address": address}
         client = Client(**where, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, NoAnswer) as error:
         raise UsageError(
-            f"--scheduler {address}: no Dask scheduler answers there ({error}); accepted is an address such as "
-            "tcp://host:8786, or a scheduler file"
+            tr(
+                "--scheduler {address}: no Dask scheduler answers there ({error}); accepted is an address "
+                "such as tcp://host:8786, or a scheduler file",
+                address=address,
+                error=error,
+            )
         ) from error
     with client:
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
         except NoAnswer as error:
             raise UsageError(
-                f"--scheduler {address}: it has no worker; start some with: dask worker {address}"
+                tr("--scheduler {address}: it has no worker; start some with: dask worker {address}", address=address)
             ) from error
         width = sum(client.nthreads().values())
         with client.get_executor(pure=False) as executor:

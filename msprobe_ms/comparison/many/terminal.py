@@ -9,9 +9,10 @@ from msprobe_ms.comparison.many.plan import Plan
 from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.summary import Total
 from msprobe_ms.comparison.model import OriginKind
-from msprobe_ms.comparison.reporting.terminal import report_line
+from msprobe_ms.comparison.reporting.facts import report_line
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 #: Ranks and steps named in a line; of more, the first.
 _SHOWN = 8
@@ -33,7 +34,7 @@ class Lines:
         """Describe one pair. The report of one that is consistent nobody needs to open; the summary knows its name."""
         place, verdict = found.place, found.verdict
         if verdict == Verdict.FAILED:
-            yield f"{place}: NOT COMPARED: {found.problem}"
+            yield tr("{place}: NOT COMPARED: {problem}", place=place, problem=found.problem)
             return
         follows = self._first_step is not None and place.step is not None and place.step > self._first_step
         if verdict == Verdict.DIVERGENT and self._first_step is None:
@@ -41,25 +42,30 @@ class Lines:
         if self._in_full and verdict != Verdict.CONSISTENT and verdict not in self._told:
             self._told.add(verdict)
             first, *others = found.lines
-            yield f"{place}: {first}"
+            yield tr("{place}: {first}", place=place, first=first)
             yield from others
             if found.files:
                 yield report_line(found.files, of_many=True)
         elif self._in_full or verdict != Verdict.CONSISTENT:
-            yield f"{place}: {verdict.upper()}{self._where(found, follows=follows)}"
+            yield tr(
+                "{place}: {verdict}{where}",
+                place=place,
+                verdict=verdict.upper(),
+                where=self._where(found, follows=follows),
+            )
 
     def _where(self, found: Found, *, follows: bool) -> str:
         exchanges, first = found.exchanges, next(iter(found.origins), None)
-        where = f": the error begins at {exchanges.origin}" if exchanges.origin else ""
+        where = tr(": the error begins at {origin}", origin=exchanges.origin) if exchanges.origin else ""
         if found.differing:
-            where = f": {found.without_origin}"
+            where = tr(": {without_origin}", without_origin=found.without_origin)
         if first is not None and first.kind == OriginKind.UPDATE:
-            where = f": {first.reason} ({first.target})"
+            where = tr(": {reason} ({target})", reason=first.reason, target=first.target)
         elif exchanges.handed_by:
-            where = f": its error was handed to it by {exchanges.handed_by}"
+            where = tr(": its error was handed to it by {handed_by}", handed_by=exchanges.handed_by)
         elif follows and found.verdict == Verdict.DIVERGENT:
-            where = f", follows step {self._first_step}"
-        return where + "".join(f"; {each}" for each in (*found.summary["damage"], *found.summary["ends"]))
+            where = tr(", follows step {first_step}", first_step=self._first_step)
+        return tr_join("; ", [where, *found.summary["damage"], *found.summary["ends"]])
 
 
 def found_lines(everything: Sequence[Found], *, in_full: bool) -> Iterator[str]:
@@ -71,40 +77,52 @@ def found_lines(everything: Sequence[Found], *, in_full: bool) -> Iterator[str]:
 
 def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     """Describe the total: the verdict, which step and rank to look at first, and what was not compared."""
-    done = [f"{total.counts[verdict]} {verdict}" for verdict in Verdict]
-    shown = ", ".join(text for text in done if not text.startswith("0 "))
-    yield f"{total.verdict.upper()}: {len(plan.pairs)} pairs of dumps: {shown}"
+    done = [
+        tr("{count} {verdict}", count=total.counts[each], verdict=tr(each)) for each in Verdict if total.counts[each]
+    ]
+    shown = tr_join(", ", done)
+    yield tr(
+        "{verdict}: {count} pairs of dumps: {shown}", verdict=total.verdict.upper(), count=len(plan.pairs), shown=shown
+    )
     for side, places in (("target", plan.only_target), ("golden", plan.only_golden)):
         if places:
-            yield f"only in the {side}, not compared: {listed(places, _SHOWN)}"
+            yield tr("only in the {side}, not compared: {places}", side=tr(side), places=listed(places, _SHOWN))
     if total.first_step is not None:
         line = _step_line(total.first_step, total.steps)
         told = total.first_rank is not None or not total.first_origin
-        yield line if told else f"{line}; its error begins at {total.first_origin}"
+        yield (
+            line
+            if told
+            else tr("{line}; its error begins at {first_origin}", line=line, first_origin=total.first_origin)
+        )
     if total.first_loss is not None:
-        yield str(total.first_loss)
+        yield total.first_loss.sentence
     if total.first_rank is not None:
         yield total.first_rank.reason
     if total.growing:
         nodes = [f"{each.node} ({each.rank}: {each.first:.2g} → {each.last:.2g})" for each in total.growing]
-        yield f"error grows over the steps, in tolerances, at: {listed(nodes, 2)}"
+        yield tr("error grows over the steps, in tolerances, at: {nodes}", nodes=listed(nodes, 2))
 
 
 def total_report_lines(total: Total, page: Path | None = None) -> Iterator[str]:
     """Name the summary of all, which names the other files, and what else to open; last the page, to open first."""
     if total.mapping is not None:
-        yield f"report: {total.mapping}"
+        yield tr("report: {path}", path=total.mapping)
     yield from _summary_line(total)
     if page is not None:
-        yield f"report: {page} (open it first)"
+        yield tr("report: {page} (open it first)", page=page)
 
 
 def _summary_line(total: Total) -> Iterator[str]:
     if total.files:
         *trends, summary = total.files
-        more = f" and {len(trends) - 1} more" if len(trends) > 1 else ""
-        beside = f" (beside it the reports of each pair, and {trends[0].name}{more})" if trends else ""
-        yield f"report: {summary}{beside}"
+        more = tr(" and {count} more", count=len(trends) - 1) if len(trends) > 1 else ""
+        beside = (
+            tr(" (beside it the reports of each pair, and {name}{more})", name=trends[0].name, more=more)
+            if trends
+            else ""
+        )
+        yield tr("report: {summary}{beside}", summary=summary, beside=beside)
 
 
 def _step_line(first: int, steps: Sequence[int]) -> str:
@@ -112,6 +130,6 @@ def _step_line(first: int, steps: Sequence[int]) -> str:
     agreed = ""
     if before:
         shown = listed(before, _SHOWN)
-        agreed = f"step {shown} agrees: " if len(before) == 1 else f"steps {shown} agree: "
-    later = "; later steps inherit its error through the weights" if first < steps[-1] else ""
-    return f"{agreed}look at step {first}, the first that diverges{later}"
+        agreed = tr_count("step {shown} agrees: ", "steps {shown} agree: ", count=len(before), shown=shown)
+    later = tr("; later steps inherit its error through the weights") if first < steps[-1] else ""
+    return tr("{agreed}look at step {first}, the first that diverges{later}", agreed=agreed, first=first, later=later)

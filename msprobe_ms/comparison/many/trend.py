@@ -16,6 +16,7 @@ from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.reporting.files import ColouredRow, write_table
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.dump.names import is_loss
+from msprobe_ms.support.translation import tr
 
 #: What a node holds and gives out; what comes in is another node's error.
 _OWN = ("output", "parameters", "parameters_grad", "debug")
@@ -49,8 +50,14 @@ class LossGap(NamedTuple):
     target: float
     golden: float
 
-    def __str__(self) -> str:
-        return f"loss differs first in step {self.step}: {self.target:.6g} against {self.golden:.6g}"
+    @property
+    def sentence(self) -> str:
+        return tr(
+            "loss differs first in step {step}: {target:.6g} against {golden:.6g}",
+            step=self.step,
+            target=self.target,
+            golden=self.golden,
+        )
 
 
 def loss_gap(comparison: Comparison, step: int | None) -> LossGap | None:

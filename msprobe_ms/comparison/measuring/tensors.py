@@ -24,13 +24,14 @@ from msprobe_ms.comparison.statistics import contradiction, elements_of, is_broa
 from msprobe_ms.comparison.terms import GOLDEN
 from msprobe_ms.dump.model import Item, Tensors
 from msprobe_ms.support.errors import ContradictionError, MsprobeError
+from msprobe_ms.support.translation import tr
 
 #: ``Row.metrics`` key of a sentence about what could not be measured, for the report.
 NOTE = "note"
 #: How the note of a tensor file that could not be read begins.
-NOT_COMPARED = "Real data not compared: "
+NOT_COMPARED = tr("Real data not compared: ")
 #: How that of one begins whose file holds something else than dump.json says.
-CONTRADICTS = "Real data not compared, as a file contradicts dump.json: "
+CONTRADICTS = tr("Real data not compared, as a file contradicts dump.json: ")
 
 #: Elements from which on processes are begun for them: a core measures them in about a second, and a process takes half
 #: a second to begin.
@@ -184,12 +185,12 @@ def _loaded(
     try:
         mine, other = target.load(ours), golden.load(theirs)
     except ContradictionError as error:
-        return f"{CONTRADICTS}{error}"
+        return CONTRADICTS + error.message
     except (MsprobeError, OSError) as error:
-        return f"{NOT_COMPARED}{error}"
+        return tr("{not_compared}{error}", not_compared=NOT_COMPARED, error=error)
     for source, item, array in ((target, ours, mine), (golden, theirs, other)):
         if said := contradiction(item, array):
-            return f"{CONTRADICTS}{source.where(item)}: {said}"
+            return tr("{contradicts}{where}: {said}", contradicts=CONTRADICTS, where=source.where(item), said=said)
     return mine, other
 
 

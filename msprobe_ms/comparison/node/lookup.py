@@ -22,6 +22,7 @@ from msprobe_ms.dump.names import (
     parts_named,
 )
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 _NEAR = 5
 _DIRECTIONS = (FORWARD, BACKWARD, PARAMETERS_GRAD)
@@ -156,14 +157,18 @@ def _dotted(*parts: str) -> str:
 
 
 def _unknown(name: str, entries: dict[str, Pair]) -> str:
-    shown = f"--node {name[:200]!r}: neither dump has an entry, a value or a module of this name"
+    shown = tr("--node {name}: neither dump has an entry, a value or a module of this name", name=repr(name[:200]))
     wanted = name.lower()
     shorts = [short for pair in entries.values() if (short := _short_names(_entry(pair)))]
     # Of each the plainest is told.
     near = [*dict.fromkeys(short[0] for short in shorts if any(wanted in each.lower() for each in short))][:_NEAR]
     names = dict.fromkeys([*(short[0] for short in shorts), *entries])
     near = near or get_close_matches(name, names, n=_NEAR, cutoff=0.6)
-    return f"{shown}; near are {', '.join(near)}" if near else f"{shown}; the names are the report's first columns"
+    return (
+        tr("{shown}; near are {near}", shown=shown, near=", ".join(near))
+        if near
+        else tr("{shown}; the names are the report's first columns", shown=shown)
+    )
 
 
 def _entry(pair: Pair) -> Entry:

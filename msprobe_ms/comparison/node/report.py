@@ -29,12 +29,13 @@ from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, MsprobeError
 from msprobe_ms.support.text import listed, one_a_line
+from msprobe_ms.support.translation import tr
 
 #: Values of a node told element by element, those furthest beyond their tolerance first; consumers and frames told.
 _IN_DETAIL, _USERS, _FRAMES, _CALLS = 2, 3, 5, 6
 _UNSAFE = re.compile(r"[^\w.@-]")
 _LONGEST_NAME = 150
-_NOTHING_BESIDE = "where a mapping pairs it, as in the report, give the same -lm, -cm, -am, -dm or -fm here as well"
+_NOTHING_BESIDE = tr("where a mapping pairs it, as in the report, give the same -lm, -cm, -am, -dm or -fm here as well")
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,13 @@ def write_node(report: NodeReport, folder: Path) -> Path:
 def _one(path: Path) -> Path:
     found = find_dumps(path)
     if len(found) > 1:
-        raise CompareError(f"{path}: --node looks at one rank, here are {', '.join(found)}; name the folder of one")
+        raise CompareError(
+            tr(
+                "{path}: --node looks at one rank, here are {found}; name the folder of one",
+                path=path,
+                found=", ".join(found),
+            )
+        )
     return next(iter(found.values()))
 
 
@@ -100,18 +107,23 @@ class _Details:
         assert entry is not None
         yield self.chosen.row.target.name if self.chosen.row and self.chosen.row.target else entry.name
         if named.target is not None and named.golden is not None:
-            yield f"  golden: {named.golden.name} (paired by {named.how or 'name'})"
+            yield tr("  golden: {name} (paired by {how})", name=named.golden.name, how=named.how or tr("name"))
         else:
-            yield f"  only in the {'target' if named.golden is None else 'golden'}: nothing to compare it with"
-            yield f"  {_NOTHING_BESIDE}"
+            yield tr(
+                "  only in the {which}: nothing to compare it with",
+                which=tr("target") if named.golden is None else tr("golden"),
+            )
+            yield tr("  {nothing_beside}", nothing_beside=_NOTHING_BESIDE)
         if self.chosen.others:
-            also = f"also {listed(self.chosen.others, _CALLS)}"
-            yield f"  the one of {len(self.chosen.others) + 1} calls that differs most; {also}"
-        yield from (f"  {line}" for line in status_lines(self.chosen, self.comparison, self.target))
+            also = tr("also {others}", others=listed(self.chosen.others, _CALLS))
+            yield tr(
+                "  the one of {count} calls that differs most; {also}", count=len(self.chosen.others) + 1, also=also
+            )
+        yield from (tr("  {line}", line=line) for line in status_lines(self.chosen, self.comparison, self.target))
         if entry.parent:
-            yield f"  called in {entry.parent}"
+            yield tr("  called in {parent}", parent=entry.parent)
         for frame in self._frames(entry):
-            yield f"  called at {frame}"
+            yield tr("  called at {frame}", frame=frame)
         for pair in self.chosen.pairs:
             yield ""
             yield from self._pair_lines(pair)
@@ -122,7 +134,10 @@ class _Details:
         others = [row for row in self.chosen.rows if row.matched and row not in detailed]
         if self.chosen.row is None and others and others[0].target is not None:
             yield ""
-            yield f"any other of these values is told in full by its own name, such as --node {others[0].target.name}"
+            yield tr(
+                "any other of these values is told in full by its own name, such as --node {name}",
+                name=others[0].target.name,
+            )
 
     def _frames(self, entry: Entry) -> list[str]:
         dump = self.target if entry.name in self.target.entries else self.golden
@@ -139,9 +154,13 @@ class _Details:
         widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
         for line in table:
             yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        yield from (f"  {describe_explanations(row, self.tried[row])}" for row in pair.rows if row in self.tried)
+        yield from (
+            tr("  {explanations}", explanations=describe_explanations(row, self.tried[row]))
+            for row in pair.rows
+            if row in self.tried
+        )
         for row in pair.rows:
-            yield from (f"  {line}" for line in self._flow(row))
+            yield from (tr("  {line}", line=line) for line in self._flow(row))
 
     def _flow(self, row: Row) -> Iterator[str]:
         """What made an input, and what takes an output; where the two sides disagree, both."""
@@ -151,13 +170,19 @@ class _Details:
         if item.state == "input":
             made, other = self.ours.producer(item), self.theirs.producer(golden) if golden is not None else None
             if made is not None:
-                yield f"{item.suffix} is {made.name}"
+                yield tr("{suffix} is {name}", suffix=item.suffix, name=made.name)
                 if other is not None and self.counterparts.get(made.entry, other.entry) != other.entry:
-                    yield f"  but in the golden {other.name}"
+                    yield tr("  but in the golden {name}", name=other.name)
             elif other is not None:
-                yield f"{item.suffix}: no recorded call made it, in the golden it is {other.name}"
+                yield tr(
+                    "{suffix}: no recorded call made it, in the golden it is {name}",
+                    suffix=item.suffix,
+                    name=other.name,
+                )
         elif users := self.ours.consumers(item):
-            yield f"{item.suffix} goes to {listed([user.name for user in users], _USERS)}"
+            yield tr(
+                "{suffix} goes to {names}", suffix=item.suffix, names=listed([user.name for user in users], _USERS)
+            )
 
     def _cells(self, row: Row) -> tuple[str, str, str, str, str, str]:
         item = row.target or row.golden
@@ -179,30 +204,39 @@ class _Details:
         assert item is not None
         yield item.name
         if row.target is not None and row.golden is not None and row.golden.name != row.target.name:
-            yield f"  golden: {row.golden.name}"
+            yield tr("  golden: {name}", name=row.golden.name)
         yield from _metrics_table(row)
         if row.reason:
-            yield f"  {row.result}: {row.reason}"
+            yield tr("  {result}: {reason}", result=row.result, reason=row.reason)
         if row.differs and row.deviation is not None and math.isfinite(row.deviation):
-            yield f"  {describe_required(row.deviation, row.held_to)}; it is held to {row.held_to:.3g}"
+            yield tr(
+                "  {required}; it is held to {held_to:.3g}",
+                required=describe_required(row.deviation, row.held_to),
+                held_to=row.held_to,
+            )
         if row.target is not None and row.golden is not None and _is_tensor(row):
-            yield from (f"  {line}" for line in self._elements(row, row.target, row.golden))
+            yield from (tr("  {line}", line=line) for line in self._elements(row, row.target, row.golden))
 
     def _elements(self, row: Row, target: Item, golden: Item) -> Iterator[str]:
         if self.comparison.mode != Mode.TENSOR:
-            yield "elements: the dumps hold none; dump both with task tensor to see which elements differ"
+            yield tr("elements: the dumps hold none; dump both with task tensor to see which elements differ")
             return
         try:
             mine, theirs = self.target.tensors.load(target), self.golden.tensors.load(golden)
         except (MsprobeError, OSError) as error:
-            yield f"elements: {error}"
+            yield tr("elements: {error}", error=error)
             return
         if mine.shape != theirs.shape:
             how = rearranged(mine, theirs)
-            yield f"elements: shape {mine.shape} against {theirs.shape}{f': {how}' if how else ', not compared'}"
+            yield tr(
+                "elements: shape {shape} against {other_shape}{which}",
+                shape=mine.shape,
+                other_shape=theirs.shape,
+                which=tr(": {how}", how=how) if how else tr(", not compared"),
+            )
             return
         for side, dump, item in (("target", self.target, target), ("golden", self.golden, golden)):
-            yield f"{side} file: {dump.tensors.where(item)}"
+            yield tr("{side} file: {where}", side=side, where=dump.tensors.where(item))
         yield from element_lines(study(mine, theirs), noise=not (row.differs or row.misrecorded))
 
 
@@ -223,7 +257,7 @@ def _metrics_table(row: Row) -> Iterator[str]:
         if name not in known:
             yield f"  {name.replace('_', ' ')}: {_number(value)}"
     if NOTE in row.metrics:
-        yield f"  {row.metrics[NOTE]}"
+        yield tr("  {metrics}", metrics=row.metrics[NOTE])
 
 
 def _number(value: object) -> str:
@@ -248,7 +282,7 @@ def _word(row: Row) -> str:
     if row.differs:
         return "DIFFERS"
     if row.misrecorded:
-        return "refuted by what took it in"
+        return tr("refuted by what took it in")
     return "" if row.deviation is None else "agrees"
 
 

@@ -9,9 +9,10 @@ from msprobe_ms.arrays.worst_elements import EQUAL, NON_FINITE, AxisShare, Eleme
 from msprobe_ms.comparison.model import Comparison, Origin
 from msprobe_ms.comparison.node.lookup import Chosen
 from msprobe_ms.dump.model import Dump, ancestors
+from msprobe_ms.support.translation import tr
 
-_AGREES = "nothing here differs by more than its dtype explains"
-_REFUTED = "what differs here is what was recorded; every later use of the tensor agrees"
+_AGREES = tr("nothing here differs by more than its dtype explains")
+_REFUTED = tr("what differs here is what was recorded; every later use of the tensor agrees")
 
 
 def status_lines(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterator[str]:
@@ -22,15 +23,15 @@ def status_lines(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterat
     inside = [origin for origin in comparison.origins if names & set(ancestors(target.entries, entries[id(origin)]))]
     if own:
         for origin in own:
-            yield f"ORIGIN: {origin.target}: {origin.reason}"
-            yield from (f"  {detail}" for detail in origin.details)
+            yield tr("ORIGIN: {target}: {reason}", target=origin.target, reason=origin.reason)
+            yield from (tr("  {detail}", detail=detail) for detail in origin.details)
     elif inside:
-        yield f"the error begins inside: {inside[0].target}: {inside[0].reason}"
-        yield from (f"  {detail}" for detail in inside[0].details)
+        yield tr("the error begins inside: {target}: {reason}", target=inside[0].target, reason=inside[0].reason)
+        yield from (tr("  {detail}", detail=detail) for detail in inside[0].details)
     elif not any(row.matched for row in chosen.rows):
         return
     elif not chosen.differs:
-        yield f"agrees: {_REFUTED if any(row.misrecorded for row in chosen.rows) else _AGREES}"
+        yield tr("agrees: {which}", which=_REFUTED if any(row.misrecorded for row in chosen.rows) else _AGREES)
     else:
         source = next((row.inherited_from for row in chosen.rows if row.differs and row.inherited_from), "")
         order = {pair.target.name: place for place, pair in enumerate(comparison.pairs) if pair.target}
@@ -38,11 +39,15 @@ def status_lines(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterat
         earlier = [origin for origin in comparison.origins if order.get(entries[id(origin)], place) < place]
         earlier = [origin for origin in comparison.origins if origin.target == source] or earlier
         if source and not earlier:
-            yield f"inherits: the error begins at {source}"
+            yield tr("inherits: the error begins at {source}", source=source)
         elif earlier:
-            yield f"inherits: the error begins earlier, at {earlier[0].target}: {earlier[0].reason}"
+            yield tr(
+                "inherits: the error begins earlier, at {target}: {reason}",
+                target=earlier[0].target,
+                reason=earlier[0].reason,
+            )
         else:
-            yield "differs, and no origin lies before it: slow drift, or switching at kinks (ReLU, pooling)"
+            yield tr("differs, and no origin lies before it: slow drift, or switching at kinks (ReLU, pooling)")
 
 
 def _entry_name(dump: Dump, origin: Origin) -> str:
@@ -62,14 +67,21 @@ _BAR = 20
 def element_lines(study: Study, *, noise: bool = False) -> Iterator[str]:
     """``study`` for a person; one line where all elements are equal. Of ``noise`` it is not said what it is like."""
     if not study.differing:
-        yield f"elements: all {study.size} equal"
+        yield tr("elements: all {size} equal", size=study.size)
         return
-    yield f"elements: {study.differing} of {study.size} differ{_one_sided(study)}"
+    yield tr(
+        "elements: {differing} of {size} differ{one_sided}",
+        differing=study.differing,
+        size=study.size,
+        one_sided=_one_sided(study),
+    )
     if study.likeness and not noise:
-        yield f"it looks as if {study.likeness}" if "when" not in study.likeness else study.likeness
+        yield (
+            tr("it looks as if {likeness}", likeness=study.likeness) if "when" not in study.likeness else study.likeness
+        )
     yield "largest errors:"
     yield from _table(study.largest)
-    yield "largest relative errors:"
+    yield tr("largest relative errors:")
     yield from _table(study.largest_relative)
     yield from _histogram(study)
     if not noise:
@@ -78,7 +90,11 @@ def element_lines(study: Study, *, noise: bool = False) -> Iterator[str]:
 
 def _one_sided(study: Study) -> str:
     non_finite = study.absolute[NON_FINITE]
-    return f"; {non_finite} are NaN or infinite on one side alone, or differently" if non_finite else ""
+    return (
+        tr("; {non_finite} are NaN or infinite on one side alone, or differently", non_finite=non_finite)
+        if non_finite
+        else ""
+    )
 
 
 def _table(elements: Sequence[Element]) -> Iterator[str]:
@@ -101,14 +117,20 @@ def _histogram(study: Study) -> Iterator[str]:
     lines = [("not finite", study.absolute[NON_FINITE], study.relative[NON_FINITE])]
     if kept:
         lines += [
-            (f"1e{decade:+03d} to 1e{decade + 1:+03d}", study.absolute[decade], study.relative[decade])
+            (
+                tr("1e{decade:+03d} to 1e{other_decade:+03d}", decade=decade, other_decade=decade + 1),
+                study.absolute[decade],
+                study.relative[decade],
+            )
             for decade in range(kept[0], kept[-1] - 1, -1)
         ]
-        lines.append((f"below 1e{lowest:+03d}", _below(study.absolute, lowest), _below(study.relative, lowest)))
+        lines.append(
+            (tr("below 1e{lowest:+03d}", lowest=lowest), _below(study.absolute, lowest), _below(study.relative, lowest))
+        )
     lines.append(("equal", study.absolute[EQUAL], study.relative[EQUAL]))
     lines = [line for line in lines if line[1] or line[2]]
     head = f"{'error':>14}  {'absolute':>{8 + _BAR}}  {'relative':>{8 + _BAR}}"
-    yield "how many elements have which error:"
+    yield tr("how many elements have which error:")
     yield f"  {head}"
     for title, absolute, relative in lines:
         yield f"  {title:>14}  {_bar(absolute, study.size)}  {_bar(relative, study.size)}"
@@ -126,9 +148,16 @@ def _bar(count: int, size: int) -> str:
 def _axes(axes: Sequence[AxisShare]) -> Iterator[str]:
     if not axes:
         return
-    yield "where the squared error sits:"
+    yield tr("where the squared error sits:")
     for each in axes:
         yield (
-            f"  axis {each.axis} of size {each.size}: index {each.place} holds {each.share:.1%}, "
-            f"{each.holding} of {each.size} hold 90 %{'  <-- concentrated' if each.is_concentrated else ''}"
+            tr(
+                "  axis {axis} of size {size}: index {place} holds {share:.1%}, {holding} of {size} hold 90 %{which}",
+                axis=each.axis,
+                size=each.size,
+                place=each.place,
+                share=each.share,
+                holding=each.holding,
+                which=tr("  <-- concentrated") if each.is_concentrated else "",
+            )
         )

@@ -13,6 +13,7 @@ from msprobe_ms.dump.reading.locate import dumps_of_steps_before
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: The target's and the golden's dump of one step.
 Both = tuple[Dump, Dump]
@@ -59,7 +60,7 @@ def _read(ours: Path, theirs: Path, mappings: Mappings) -> Both | None:
     try:
         return join_fused(read_dump(ours), read_dump(theirs), mappings)
     except (MsprobeError, OSError) as error:
-        logger.info("an earlier step is left out: %s", error)
+        logger.info(tr("an earlier step is left out: {error}", error=error))
         return None
 
 

@@ -19,6 +19,7 @@ from msprobe_ms.comparison.model import Effect, Pair, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.statistics import have_sketches, no_gradient, non_finite_ends
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
+from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName, is_loss, is_update
 
 Found = TypeVar("Found")
@@ -301,9 +302,16 @@ def is_of_another_form(row: Row) -> bool:
     target, golden = row.target, row.golden
     if target is None or golden is None:
         return False
-    if row.deviation == math.inf:  # but for what differs from zeros, or is not finite on one side
-        return not no_gradient(golden) and not any(map(non_finite_ends, (target, golden)))
+    if row.deviation == math.inf:  # but for what differs from zeros, or is not finite on one side, unless by a mask
+        if any(map(non_finite_ends, (target, golden))):
+            return row.state == "input" and _is_mask(target) and _is_mask(golden)
+        return not no_gradient(golden)
     return holds_fill(golden.maximum, golden.minimum)
+
+
+def _is_mask(item: Item) -> bool:
+    """Whether a tensor says of elements that they count or do not: by 0 and 1, or by what is added to hide them."""
+    return {item.maximum, item.minimum} <= {0, 1} or holds_fill(item.maximum, item.minimum)
 
 
 def worst(rows: Iterable[Row]) -> Row | None:

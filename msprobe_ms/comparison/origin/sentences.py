@@ -26,6 +26,7 @@ from msprobe_ms.comparison.terms import PairedBy, Stage
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName, beginnings, is_fused, parse_entry
 from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 #: Characters of an origin's reason, and of each of its details, names of entries apart.
 LONGEST_SENTENCE = 160
@@ -38,23 +39,38 @@ def describe_difference(row: Row) -> str:
     """Say how a row differs, in values, shapes or its deviation beside what it is held to."""
     suffix, target, golden = _suffix(row), row.target, row.golden
     if target is not None and golden is not None and "value" in (target.kind, golden.kind):
-        return f"{suffix} is {_value(target)} against {_value(golden)}"
+        return tr("{suffix} is {target} against {golden}", suffix=suffix, target=_value(target), golden=_value(golden))
     if row.deviation is None:
-        return f"{suffix} could not be compared"
+        return tr("{suffix} could not be compared", suffix=suffix)
     if target is not None and golden is not None and target.shape != golden.shape:
-        shapes = f"{suffix} has shape {_shape(target.shape)} against {_shape(golden.shape)}"
+        shapes = tr(
+            "{suffix} has shape {shape} against {other_shape}",
+            suffix=suffix,
+            shape=_shape(target.shape),
+            other_shape=_shape(golden.shape),
+        )
         if math.isinf(row.deviation):
             return shapes
-        return f"{shapes} and deviates by {row.deviation:.3g} (tolerance {row.held_to:.3g})"
+        return tr(
+            "{shapes} and deviates by {deviation:.3g} (tolerance {held_to:.3g})",
+            shapes=shapes,
+            deviation=row.deviation,
+            held_to=row.held_to,
+        )
     if row.deviation == math.inf and target is not None and golden is not None:
         return _beyond_measure(suffix, target, golden)
-    return f"{suffix} deviates by {row.deviation:.3g} (tolerance {row.held_to:.3g})"
+    return tr(
+        "{suffix} deviates by {deviation:.3g} (tolerance {held_to:.3g})",
+        suffix=suffix,
+        deviation=row.deviation,
+        held_to=row.held_to,
+    )
 
 
 def describe_briefly(row: Row) -> str:
     """Say in a few words how a row differs, where shapes leave no room for more."""
     difference = describe_difference(row)
-    return difference if "has shape" not in difference else f"{_suffix(row)} has another shape"
+    return difference if "has shape" not in difference else tr("{suffix} has another shape", suffix=_suffix(row))
 
 
 def describe_values(row: Row) -> str:
@@ -63,7 +79,7 @@ def describe_values(row: Row) -> str:
     values = [item.maximum for item in (target, golden) if item is not None]
     if len(values) == 2 and all(isinstance(value, float) for value in values):
         mine, theirs = (f"{value:.6g}" for value in values)
-        return f"{mine} against {theirs}"
+        return tr("{mine} against {theirs}", mine=mine, theirs=theirs)
     return describe_difference(row)
 
 
@@ -73,16 +89,23 @@ def describe_factor(row: Row) -> str:
     if len(numbers) != 2 or not all(isinstance(each, float) and math.isfinite(each) and each for each in numbers):
         return ""
     mine, theirs = map(float, numbers)  # type: ignore[arg-type]
-    factor, larger, other = max((mine / theirs, "target", "golden"), (theirs / mine, "golden", "target"))
+    factor, larger, other = max(
+        (mine / theirs, tr("target"), tr("golden")), (theirs / mine, tr("golden"), tr("target"))
+    )
     if factor < _LEAST_FACTOR or abs(factor / round(factor) - 1) > _WHOLE:
         return ""
-    return f"the {larger}'s is {round(factor)} times the {other}'s: look at the loss scale, at sum and mean"
+    return tr(
+        "the {larger}'s is {factor} times the {other}'s: look at the loss scale, at sum and mean",
+        larger=larger,
+        factor=round(factor),
+        other=other,
+    )
 
 
 def _suffix(row: Row) -> str:
     item = row.target or row.golden
     # What a save holds may be the tensor itself, with no place of its own.
-    return (item.suffix if item is not None else "") or "it"
+    return (item.suffix if item is not None else "") or tr("it")
 
 
 def _value(item: Item) -> str:
@@ -103,18 +126,18 @@ def describe_order(row: Row) -> str:
         return ""
     by_statistics = four_statistics_deviation(target, golden)
     agree = row.differs and by_statistics is not None and by_statistics <= (row.held_to or 0.0)
-    return "its Max, Min, Mean and Norm agree: look at the order of its elements" if agree else ""
+    return tr("its Max, Min, Mean and Norm agree: look at the order of its elements") if agree else ""
 
 
 def _beyond_measure(suffix: str, target: Item, golden: Item) -> str:
     mine, theirs = describe_non_finite(target), describe_non_finite(golden)
     if mine and not theirs:
-        return f"{suffix} holds {mine}, the golden's is finite"
+        return tr("{suffix} holds {mine}, the golden's is finite", suffix=suffix, mine=mine)
     if theirs and not mine:
-        return f"{suffix} is finite, the golden's holds {theirs}"
+        return tr("{suffix} is finite, the golden's holds {theirs}", suffix=suffix, theirs=theirs)
     if target.md5 != golden.md5 and None not in (target.md5, golden.md5):
-        return f"the checksums of {suffix} differ"
-    return f"{suffix} differs beyond measure"
+        return tr("the checksums of {suffix} differ", suffix=suffix)
+    return tr("{suffix} differs beyond measure", suffix=suffix)
 
 
 def describe_required(required: float, tolerance: float | None) -> str:
@@ -124,8 +147,10 @@ def describe_required(required: float, tolerance: float | None) -> str:
     """
     if tolerance is not None and required <= tolerance:
         return ""
-    times = f", {_rounded_up(required / tolerance)} times as large" if tolerance else ""
-    return f"this value would agree under a tolerance of {_rounded_up(required)}{times}"
+    times = tr(", {required} times as large", required=_rounded_up(required / tolerance)) if tolerance else ""
+    return tr(
+        "this value would agree under a tolerance of {required}{times}", required=_rounded_up(required), times=times
+    )
 
 
 def _rounded_up(value: float) -> str:
@@ -147,7 +172,7 @@ def describe_caller(node: Node) -> str:
     around = node.parent.name if node.parent is not None else target.parent if target is not None else None
     if around is None or (node.parsed is not None and node.parsed.is_module):
         return ""
-    return f"it is called in {around}"
+    return tr("it is called in {around}", around=around)
 
 
 def origin_at(
@@ -188,8 +213,12 @@ def name_fused_parts(origins: Sequence[Origin], pairs: Sequence[Pair], target: D
         parts = list(_parts(row, target, golden)) if row is not None else []
         differing = [name for name, deviation in parts if not deviation <= ((row and row.held_to) or 0.0)]
         if 0 < len(differing) < len(parts):
-            names = f"{' and '.join(differing)} {'differ' if len(differing) > 1 else 'differs'}"
-            origin = replace(origin, details=(f"of {len(parts)} fused only {names}", *origin.details))
+            told_parts = tr_count(
+                "of {parts} fused only {names} differs",
+                "of {parts} fused only {names} differ",
+                len(differing), parts=len(parts), names=tr_join(tr(" and "), differing),
+            )  # fmt: skip
+            origin = replace(origin, details=(told_parts, *origin.details))
         told.append(origin)
     return told
 
@@ -272,14 +301,17 @@ def note_shifted_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list
 
 def _sentence(mine: EntryName, here: int, there: int) -> str:
     name = ".".join(part for part in (mine.prefix, mine.name, mine.class_name) if part)
-    return (
-        f"{name} is called {_times(here)} in the target, {_times(there)} in the golden: from the first call too many "
-        "on, each stands beside another; try -fm"
+    return tr(
+        "{name} is called {times} in the target, {other_times} in the golden: from the first call "
+        "too many on, each stands beside another; try -fm",
+        name=name,
+        times=_times(here),
+        other_times=_times(there),
     )
 
 
 def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+    return tr_count("once", "{count} times", count)
 
 
 def _counts(entries: Iterable[Entry | None]) -> Counter[Name]:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, takewhile
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Entry, ancestors
 from msprobe_ms.dump.names import DEBUG, FORWARD
+from msprobe_ms.support.translation import tr, tr_join
 
 #: Calls of one module that are looked at for the last one with an output of some shape.
 _MOST_BEFORE = 1_000
@@ -41,8 +42,16 @@ class UnrecordedCode:
         for side, entry, calls in (("target", pair.target, self._ours), ("golden", pair.golden, self._theirs)):
             gap = list(calls.unpaired_before(entry)) if entry is not None else []
             if gap:
-                told.append(f"{len(gap)} in the {side} ({'the last ' if len(gap) > 1 else ''}{gap[0].name})")
-        return ", ".join(told)
+                told.append(
+                    tr(
+                        "{count} in the {side} ({which}{name})",
+                        count=len(gap),
+                        side=tr(side),
+                        which=tr("the last ") if len(gap) > 1 else "",
+                        name=gap[0].name,
+                    )
+                )
+        return tr_join(", ", told)
 
     def calls_inside(self, pair: Pair) -> str:
         """What ran unpaired inside this pair, inside no pair within it: "3 in the target (the first …)"; "" if none."""
@@ -50,8 +59,28 @@ class UnrecordedCode:
         for side, entry, calls in (("target", pair.target, self._ours), ("golden", pair.golden, self._theirs)):
             inside = calls.unpaired_inside(entry) if entry is not None else ()
             if inside:
-                told.append(f"{len(inside)} in the {side} ({'the first ' if len(inside) > 1 else ''}{inside[0].name})")
-        return ", ".join(told)
+                told.append(
+                    tr(
+                        "{count} in the {side} ({which}{name})",
+                        count=len(inside),
+                        side=tr(side),
+                        which=tr("the first ") if len(inside) > 1 else "",
+                        name=inside[0].name,
+                    )
+                )
+        return tr_join(", ", told)
+
+    def alone_before(self, pair: Pair) -> list[Entry]:
+        """The target's calls that stand unpaired between the last pair and this one, the last first."""
+        return list(self._ours.unpaired_before(pair.target)) if pair.target is not None else []
+
+    def alone_inside(self, pair: Pair) -> list[Entry]:
+        """The target's calls that ran unpaired inside this pair, inside no pair within it, the last first."""
+        return list(reversed(self._ours.unpaired_inside(pair.target))) if pair.target is not None else []
+
+    def alone_around(self, pair: Pair) -> list[Entry]:
+        """The target's unpaired calls that enclose this pair, up to the nearest that is paired, the inner first."""
+        return self._ours.unpaired_around(pair.target) if pair.target is not None else []
 
     def places(self, node: Node, row: Row) -> str:
         """Between which recorded calls the code lies that made this input of ``node``, in words; "" if none ran before.
@@ -61,23 +90,38 @@ class UnrecordedCode:
         mine, theirs = self._source(node, row, TARGET), self._source(node, row, GOLDEN)
         if mine is not None and theirs is not None:
             if mine.row is theirs.row:
-                return f"both sides take it from {mine.text} as it is"
+                return tr("both sides take it from {text} as it is", text=mine.text)
             if mine.text == theirs.text:
-                return f"the target takes {mine.suffix} of {mine.text}, the golden {theirs.suffix}"
-            return f"the target takes it from {mine.text}, the golden from {theirs.text}"
+                return tr(
+                    "the target takes {suffix} of {text}, the golden {other_suffix}",
+                    suffix=mine.suffix,
+                    text=mine.text,
+                    other_suffix=theirs.suffix,
+                )
+            return tr(
+                "the target takes it from {text}, the golden from {other_text}", text=mine.text, other_text=theirs.text
+            )
         if mine is not None:
-            return f"between {mine.text} and {node.name}: the target hands it on as it is, the golden does not"
+            return tr(
+                "between {text} and {name}: the target hands it on as it is, the golden does not",
+                text=mine.text,
+                name=node.name,
+            )
         if theirs is not None:
-            return f"between {theirs.text} and {node.name}: the golden hands it on as it is, the target does not"
+            return tr(
+                "between {text} and {name}: the golden hands it on as it is, the target does not",
+                text=theirs.text,
+                name=node.name,
+            )
         last = self._last_before(node, row)
-        return f"between {last} and {node.name}" if last else ""
+        return tr("between {last} and {name}", last=last, name=node.name) if last else ""
 
     def made(self, node: Node, row: Row) -> str:
         """Where code that was not recorded made this input of ``node``; "" where it is a recorded tensor as it was."""
         if any(self._source(node, row, side) for side in (TARGET, GOLDEN)):
             return ""
         last = self._last_before(node, row)
-        return f"between {last} and {node.name}" if last else ""
+        return tr("between {last} and {name}", last=last, name=node.name) if last else ""
 
     def _source(self, node: Node, row: Row, side: Side) -> _Source | None:
         """The nearest earlier place at which ``side`` has this very tensor."""
@@ -89,7 +133,7 @@ class UnrecordedCode:
         made = self._made[side].last_before(node, wanted, above)
         if given is not None and (made is None or given.order > made.order):
             held = _holds(given, "input", wanted, side)
-            return _Source(f"the input of {given.name}", held, side) if held is not None else None
+            return _Source(tr("the input of {name}", name=given.name), held, side) if held is not None else None
         held = _holds(made, "output", wanted, side) if made is not None else None
         return _Source(_with_state(made, held), held, side) if made is not None and held is not None else None
 
@@ -108,7 +152,7 @@ class UnrecordedCode:
                 break
         if last is not None:
             return _with_state(last, next(last.rows("output"), None))
-        return f"the input of {node.parent.name}" if node.parent is not None else ""
+        return tr("the input of {name}", name=node.parent.name) if node.parent is not None else ""
 
     @cached_property
     def _made(self) -> tuple[_Results, _Results]:
@@ -178,7 +222,7 @@ class _Results:
 
 
 def _with_state(node: Node, row: Row | None) -> str:
-    return f"{node.name} (agrees)" if row is None or error_ratio(row) <= 1 else node.name
+    return tr("{name} (agrees)", name=node.name) if row is None or error_ratio(row) <= 1 else node.name
 
 
 def _shape(row: Row) -> object:
@@ -212,6 +256,11 @@ class _Calls:
     def unpaired_inside(self, entry: Entry) -> Sequence[Entry]:
         """The unpaired calls whose nearest enclosing call with a counterpart is ``entry``, in execution order."""
         return self._alone_inside.get(entry.name, ())
+
+    def unpaired_around(self, entry: Entry) -> list[Entry]:
+        """The unpaired calls around ``entry`` up to the nearest that has a counterpart, the inner first."""
+        above = takewhile(lambda name: name not in self._counterparts, ancestors(self._by_name, entry.name))
+        return [self._by_name[name] for name in above if name in self._by_name]
 
     @cached_property
     def _alone_inside(self) -> dict[str, list[Entry]]:

@@ -15,6 +15,7 @@ from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
 from msprobe_ms.dump.columns import Sort
 from msprobe_ms.dump.model import Item
 from msprobe_ms.page.columns import Codes, Columns, floats, rounded
+from msprobe_ms.support.translation import tr, translated
 
 #: Names of the statistics in columns.
 _NAMES = ("max", "min", "mean", "norm")
@@ -72,7 +73,11 @@ class Figures:
             relative[(ours == theirs) | (np.isnan(ours) & np.isnan(theirs))] = 0.0
             column = f"metric_{name}"
             columns.add(column, rounded(floats(relative, missing), _BITS))
-            yield {"name": name, "title": f"relative error of {STATISTICS[place]}", "column": column}
+            yield {
+                "name": name,
+                "title": translated(tr("relative error of {statistics}", statistics=tr(STATISTICS[place]))),
+                "column": column,
+            }
 
     def _add_measured(self, columns: Columns) -> Iterator[dict[str, str]]:
         """What was measured in tensors, a column for each metric that is a number anywhere."""
@@ -88,7 +93,7 @@ class Figures:
         for name, values in found.items():
             column = f"metric_{name}"
             columns.add(column, rounded(floats(values, missing[name]), _BITS))
-            yield {"name": name, "title": name.replace("_", " "), "column": column}
+            yield {"name": name, "title": translated(tr(name.replace("_", " "))), "column": column}
 
 
 class _Side:

@@ -18,6 +18,7 @@ from msprobe_ms.comparison.page.calls import Calls
 from msprobe_ms.comparison.page.rows import Rows
 from msprobe_ms.comparison.statistics import element_count
 from msprobe_ms.comparison.terms import Mode
+from msprobe_ms.support.translation import tr
 
 #: Tensors that have pictures: of calls around an origin on each side, and of those furthest apart.
 _AROUND, _FURTHEST = 3, 50
@@ -86,16 +87,27 @@ def _picture(outcome: Outcome, place: int, row: Row) -> Iterator[dict[str, Any]]
 def _where(found: Study) -> str:
     """How many elements differ, and in which slices of which axes most of the squared error sits."""
     if not found.differing:
-        return f"all {found.size} elements are equal"
+        return tr("all {size} elements are equal", size=found.size)
     sits = [
-        f"index {each.place} of axis {each.axis} (of {each.size}) holds {each.share:.0%} of the squared error"
+        tr(
+            "index {place} of axis {axis} (of {size}) holds {share:.0%} of the squared error",
+            place=each.place,
+            axis=each.axis,
+            size=each.size,
+            share=each.share,
+        )
         if each.share >= _MOST
-        else f"{each.holding} of {each.size} indices of axis {each.axis} hold 90 % of the squared error"
+        else tr(
+            "{holding} of {size} indices of axis {axis} hold 90 % of the squared error",
+            holding=each.holding,
+            size=each.size,
+            axis=each.axis,
+        )
         for each in found.axes
         if each.is_concentrated
     ]
-    where = "; ".join(sits) or "in no few slices of any axis"
-    return f"{found.differing} of {found.size} elements differ: {where}"
+    where = "; ".join(sits) or tr("in no few slices of any axis")
+    return tr("{differing} of {size} elements differ: {where}", differing=found.differing, size=found.size, where=where)
 
 
 def _values(target: npt.NDArray[Any], golden: npt.NDArray[Any]) -> dict[str, Any]:
@@ -112,9 +124,9 @@ def _values(target: npt.NDArray[Any], golden: npt.NDArray[Any]) -> dict[str, Any
 def _axes(dimensions: int) -> str:
     """Which axes of a tensor run down and to the right in its map."""
     if dimensions < 2:
-        return "all elements, left to right"
-    down = "axis 0" if dimensions == 2 else f"axes 0 to {dimensions - 2}"
-    return f"{down} downwards, axis {dimensions - 1} to the right"
+        return tr("all elements, left to right")
+    down = "axis 0" if dimensions == 2 else tr("axes 0 to {dimensions}", dimensions=dimensions - 2)
+    return tr("{down} downwards, axis {dimensions} to the right", down=down, dimensions=dimensions - 1)
 
 
 def _text(cells: npt.NDArray[np.uint8]) -> str:

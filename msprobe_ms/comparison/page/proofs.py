@@ -14,6 +14,7 @@ from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.terminal import is_provable
 from msprobe_ms.page.template import INDEX, escaped, index_text
 from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.translation import tr
 
 #: What stands around the proofs in a page's header; no text of a dump holds it, as all of them are escaped.
 _PLACE = b'<div id="proofs">', b"</div>"
@@ -58,7 +59,8 @@ def asking_html(outcome: Outcome, summary: str = "", *, stacks: bool = True) -> 
         return _placed("")
     # A summary tells the first origin itself.
     whole = escaped(command if summary else f"{command} --node {quote(origin.target)}", _SENTENCE)
-    return _placed(f'<p class="reason">Which side is wrong, and by what: <code>{whole}</code></p>')
+    asked = escaped(tr("Which side is wrong, and by what:"))
+    return _placed(f'<p class="reason">{asked} <code>{whole}</code></p>')
 
 
 def add_proof(page: Path, proof: TellingProof) -> bool:
@@ -95,7 +97,8 @@ def _placed(html: str) -> str:
 def _html(proof: TellingProof) -> str:
     name = next(iter(proof["calls"]), "")
     details = "".join(f"<li>{escaped(each, _SENTENCE)}</li>" for each in proof["details"])
-    folded = f"<details><summary>how that was found</summary><ul>{details}</ul></details>" if details else ""
+    found = escaped(tr("how that was found"))
+    folded = f"<details><summary>{found}</summary><ul>{details}</ul></details>" if details else ""
     return (
         f'<p class="reason"><strong>{escaped(proof["answer"].upper())}</strong> <bdi>{escaped(name)}</bdi>: '
         f"{escaped(proof['sentence'], _SENTENCE)}</p>{folded}"

@@ -18,6 +18,7 @@ from msprobe_ms.comparison.page.verdict import provenance, provenance_html, titl
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.terminal import call_site
 from msprobe_ms.page.template import write_page
+from msprobe_ms.support.translation import translated
 
 
 def write_report(
@@ -64,10 +65,10 @@ def write_content(
     about = provenance(outcome, stacks=stacks)
     index = {
         **content.index,
-        "title": title_of(outcome),
+        "title": translated(title_of(outcome)),
         "verdict": str(comparison.verdict),
         "origins": _origins(comparison, content.rows, content.calls, stacks=stacks),
-        "provenance": about,
+        "provenance": [tuple(map(translated, each)) for each in about],
         "prove": prove_command(outcome, summary, stacks=stacks),
         "proofs": [],
     }
@@ -92,8 +93,8 @@ def _origin(origin: Origin, by_name: dict[str, Pair], rows: Rows, calls: Calls) 
         "row": None if call is None else _row_of(origin, calls.pairs[call], int(rows.starts[call])),
         "kind": str(origin.kind),
         "stage": None if origin.stage is None else str(origin.stage),
-        "reason": origin.reason,
-        "details": list(origin.details),
+        "reason": translated(origin.reason),
+        "details": [*map(translated, origin.details)],
         "site": call_site(origin, by_name),
         "command": f"--node {quote(origin.target)}" if origin.target.isprintable() else "",
     }

@@ -16,6 +16,7 @@ from msprobe_ms.comparison.statistics import is_non_finite
 from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.model import Item
 from msprobe_ms.page.columns import Codes, Columns, floats, rounded
+from msprobe_ms.support.translation import tr, translated
 
 #: Bits of ``row_flags``.
 IN_TARGET, IN_GOLDEN, DIFFERS, EXPLAINED, MISRECORDED, NON_FINITE, GOLDEN_NON_FINITE, TENSOR = (
@@ -88,12 +89,12 @@ class Rows:
         for side, name in zip(self.sides, ("row_slot", "row_golden_slot"), strict=True):
             columns.add(name, _slots(side, slots), dictionary="slots")
         columns.add_json("slots", slots.values)
-        return [str(each) for each in judged.explanations.values]
+        return [translated(tr(str(each))) for each in judged.explanations.values]
 
     def add_asked(self, columns: Columns, asked: Mapping[Row, Sequence[tuple[str, Allowance | None]]]) -> None:
         """Add what each explanation that was asked of a row allowed, of those rows of which it is known."""
         told = [
-            {"row": number, "text": describe_allowances(row, asked[row])}
+            {"row": number, "text": translated(describe_allowances(row, asked[row]))}
             for number, row in (enumerate(self.rows) if asked else ())
             if row in asked
         ]
@@ -105,7 +106,7 @@ class Rows:
         codes = np.zeros(len(self.rows), np.uint32)
         for number, row in enumerate(self.rows):
             if row.reason and (told is None or told[number]):
-                codes[number] = reasons.code(row.reason)
+                codes[number] = reasons.code(translated(row.reason))
         columns.add("row_reason", codes, dictionary="reasons")
         columns.add_json("reasons", reasons.values)
 

@@ -3,40 +3,50 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
 from urllib.parse import quote
 
 from msprobe_ms.comparison.model import Origin, Outcome, Pair
+from msprobe_ms.comparison.reporting.facts import fact_lines
 from msprobe_ms.comparison.reporting.terminal import (
     IN_STAGE,
     call_site,
-    fact_lines,
     judgement_lines,
     required_line,
 )
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.page.template import escaped
+from msprobe_ms.support.translation import tr, tr_beginning, translated
 
 #: Further origins that are told; the others are in the page's table.
 _TOLD = 5
 #: Longest sentence that is shown whole, in characters.
 _SENTENCE = 2_000
+#: The word that a line begins with, and the rest of it.
+_VERDICT = re.compile(r"([\w/]*):?\s*(.*)", re.ASCII | re.DOTALL)
 _DISCLOSES = {
-    True: "This file holds statistics of the recorded tensors, the names of modules and functions, paths of the dumps, "
-    "and paths and lines of the source code that made the calls. With --html-no-stacks there are no paths and no code.",
-    False: "This file holds statistics of the recorded tensors and the names of modules and functions. Paths and code "
-    "were left out.",
+    True: tr(
+        "This file holds statistics of the recorded tensors, the names of modules and functions, "
+        "paths of the dumps, and paths and lines of the source code that made the calls. With "
+        "--html-no-stacks there are no paths and no code."
+    ),
+    False: tr(
+        "This file holds statistics of the recorded tensors and the names of modules and functions. "
+        "Paths and code were left out."
+    ),
 }
 
 
 def title_of(outcome: Outcome) -> str:
     """Return the page's title, as a browser's tab shows it."""
     comparison = outcome.comparison
-    where = f" at {comparison.origins[0].target}" if comparison.origins else ""
-    beginning = f"{outcome.title}: " if outcome.title else ""
-    return f"{beginning}{comparison.verdict.upper()}{where}"
+    where = tr(" at {target}", target=comparison.origins[0].target) if comparison.origins else ""
+    beginning = tr("{title}: ", title=outcome.title) if outcome.title else ""
+    verdict = comparison.verdict.upper()
+    return tr("{beginning}{verdict}{where}", beginning=beginning, verdict=verdict, where=where)
 
 
 def verdict_html(outcome: Outcome, proofs: str = "", *, stacks: bool = True) -> str:
@@ -58,38 +68,46 @@ def verdict_html(outcome: Outcome, proofs: str = "", *, stacks: bool = True) -> 
 
 
 def _first(first: Origin, by_name: dict[str, Pair]) -> Iterator[str]:
-    stage = escaped(IN_STAGE[first.stage])
-    yield f"<h1><strong>{Verdict.DIVERGENT.upper()}</strong> The error begins {stage}at</h1>"
+    told = escaped(tr("The error begins {stage}at", stage=IN_STAGE[first.stage]))
+    yield f"<h1><strong>{Verdict.DIVERGENT.upper()}</strong> {told}</h1>"
     yield f'<p class="origin"><bdi>{escaped(first.target)}</bdi></p>'
     yield f'<p class="reason">{escaped(first.reason, _SENTENCE)}</p>'
     yield _listed("details", first.details or filter(None, [required_line(first)]))
-    terms = [("golden", first.golden), ("called at", call_site(first, by_name))]
-    told = "".join(f"<dt>{name}</dt><dd><bdi>{escaped(text)}</bdi></dd>" for name, text in terms if text)
+    terms = [(tr("golden"), first.golden), (tr("called at"), call_site(first, by_name))]
+    told = "".join(f"<dt>{escaped(name)}</dt><dd><bdi>{escaped(text)}</bdi></dd>" for name, text in terms if text)
     yield f'<dl class="places">{told}</dl>'
 
 
 def _others(origins: Sequence[Origin]) -> Iterator[str]:
     if origins:
-        more = [f"{each.target}: {each.reason.partition(': ')[0]}" for each in origins]
-        yield f"<h2>Perhaps also at</h2>{_listed('others', _few(more))}"
+        more = [tr("{target}: {reason}", target=each.target, reason=tr_beginning(each.reason)) for each in origins]
+        yield f"<h2>{escaped(tr('Perhaps also at'))}</h2>{_listed('others', _few(more))}"
 
 
 def _overview(outcome: Outcome) -> str:
     """The way from one of several pairs to the page over all of them, which its title is a part of; "" where alone."""
     page = next((file.name for file in outcome.files if outcome.title and file.suffix == ".html"), "")
-    where = f'<a href="./{escaped(quote(page))}">all steps and ranks</a>'
-    return f'<p class="muted">This is <bdi>{escaped(outcome.title)}</bdi> of {where}.</p>' if page else ""
+    where = f'<a href="./{escaped(quote(page))}">{escaped(tr("all steps and ranks"))}</a>'
+    told = escaped(tr("This is {part} of {whole}.")).format(part=f"<bdi>{escaped(outcome.title)}</bdi>", whole=where)
+    return f'<p class="muted">{told}</p>' if page else ""
 
 
 def _judgement(outcome: Outcome) -> Iterator[str]:
     first, *others = judgement_lines(outcome)
-    word, _, rest = first.partition(" ")
-    yield f"<h1><strong>{escaped(word.rstrip(':'))}</strong> {escaped(rest, _SENTENCE)}</h1>"
-    yield from (f'<p class="reason">{escaped(line.strip(), _SENTENCE)}</p>' for line in others)
+    yield headline(first)
+    yield from (f'<p class="reason">{escaped(translated(line).strip(), _SENTENCE)}</p>' for line in others)
+
+
+def headline(line: str) -> str:
+    """Return the heading of a page: the verdict, which a line begins with, and the rest of the line."""
+    found = _VERDICT.fullmatch(translated(line))
+    word, rest = found.groups() if found else ("", line)
+    return f"<h1><strong>{escaped(word)}</strong> {escaped(rest, _SENTENCE)}</h1>"
 
 
 def without_paths(text: str, dumps: Mapping[str, Dump]) -> str:
     """Return text in which the folders of dumps are called what these are, as where one is damaged."""
+    text = translated(text)
     for name, dump in dumps.items():
         text = text.replace(str(dump.path), name).replace(str(dump.path.parent), name)
     return text
@@ -99,11 +117,11 @@ def provenance(outcome: Outcome, *, stacks: bool = True) -> list[tuple[str, str]
     """Return what was compared, by what: pairs of a term and a text."""
     target, golden = outcome.target, outcome.golden
     return [
-        ("target", dump_text(target, path=stacks)),
-        ("golden", dump_text(golden, path=stacks)),
-        ("compared by", f"{outcome.comparison.mode}"),
-        ("files beside this one", ", ".join(file.name for file in outcome.files) or "none"),
-        ("made by", made_by()),
+        (tr("target"), dump_text(target, path=stacks)),
+        (tr("golden"), dump_text(golden, path=stacks)),
+        (tr("compared by"), tr(str(outcome.comparison.mode))),
+        (tr("files beside this one"), ", ".join(file.name for file in outcome.files) or tr("none")),
+        (tr("made by"), made_by()),
     ]
 
 
@@ -115,19 +133,19 @@ def made_by() -> str:
 def provenance_html(told: Iterable[tuple[str, str]], *, stacks: bool = True) -> str:
     """Return the section that says what was compared, and what the file discloses."""
     terms = "".join(f"<dt>{escaped(term)}</dt><dd><bdi>{escaped(text, _SENTENCE)}</bdi></dd>" for term, text in told)
-    discloses = _DISCLOSES[stacks]
-    return f'<section id="provenance"><h2>What this is made of</h2>\n<dl>{terms}</dl>\n<p>{discloses}</p></section>'
+    heading, discloses = escaped(tr("What this is made of")), escaped(_DISCLOSES[stacks], _SENTENCE)
+    return f'<section id="provenance"><h2>{heading}</h2>\n<dl>{terms}</dl>\n<p>{discloses}</p></section>'
 
 
 def dump_text(dump: Dump, *, path: bool = True) -> str:
     """Return where a dump is and what it holds."""
-    held = f"{dump.framework}, level {dump.level}, task {dump.task}"
-    return f"{dump.path} ({held})" if path else held
+    held = tr("{framework}, level {level}, task {task}", framework=dump.framework, level=dump.level, task=dump.task)
+    return tr("{path} ({held})", path=dump.path, held=held) if path else held
 
 
 def _few(texts: Sequence[str]) -> list[str]:
     left = len(texts) - _TOLD
-    return [*texts[:_TOLD], *([f"and {left} more, listed below"] if left > 0 else [])]
+    return [*texts[:_TOLD], *([tr("and {left} more, listed below", left=left)] if left > 0 else [])]
 
 
 def _listed(kind: str, texts: Iterable[str]) -> str:

@@ -17,6 +17,7 @@ from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy
 from msprobe_ms.dump.dialects import KERNEL
 from msprobe_ms.dump.model import Dump, Entry, Item, knows_root
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, is_loss, is_update
+from msprobe_ms.support.translation import tr
 
 #: Calls without a counterpart before the end, as a share of those with one, up to which what is missing is the end
 #: alone: wrappers and layers of a framework's own lie in between as well.
@@ -209,12 +210,16 @@ def _lines(side: _Side, other: _Side) -> Iterator[str]:
     none = other.has_gradients and not side.has_gradients
     end = _end(side, other, FORWARD)
     if end is not None and (none or _is_left_open(side, other, end.last) or len(end.missing) > end.compared):
-        backward = f"; it has gradients, the {side.name} has none" if none else ""
-        yield f"the {side.name} ends early: {end.told(other)}{backward}"
+        backward = tr("; it has gradients, the {name} has none", name=tr(side.name)) if none else ""
+        yield tr("the {name} ends early: {told}{backward}", name=tr(side.name), told=end.told(other), backward=backward)
     elif none:
-        yield f"the {side.name} ends before its backward: the {other.name} has gradients, the {side.name} has none"
+        yield tr(
+            "the {name} ends before its backward: the {other_name} has gradients, the {name} has none",
+            name=tr(side.name),
+            other_name=tr(other.name),
+        )
     elif (end := _end(side, other, BACKWARD)) is not None and len(end.missing) > end.compared:
-        yield f"the backward of the {side.name} ends early: {end.told(other)}"
+        yield tr("the backward of the {name} ends early: {told}", name=tr(side.name), told=end.told(other))
 
 
 @dataclass(frozen=True)
@@ -226,8 +231,14 @@ class _End:
     compared: int
 
     def told(self, other: _Side) -> str:
-        more = f" and {len(self.missing) - 1} more calls" if len(self.missing) > 1 else ""
-        return f"its last call is {self.last.name}, the {other.name} goes on with {self.missing[0].name}{more}"
+        more = tr(" and {count} more calls", count=len(self.missing) - 1) if len(self.missing) > 1 else ""
+        return tr(
+            "its last call is {name}, the {other_name} goes on with {third_name}{more}",
+            name=self.last.name,
+            other_name=tr(other.name),
+            third_name=self.missing[0].name,
+            more=more,
+        )
 
 
 def _end(side: _Side, other: _Side, direction: str) -> _End | None:

@@ -26,11 +26,11 @@ from msprobe_ms.comparison.pairing.fused_tensors import JoinedTensors, Layout, R
 from msprobe_ms.comparison.pairing.fusions import Fusion, find_fusions
 from msprobe_ms.comparison.pairing.modules import Module
 from msprobe_ms.comparison.pairing.rules.files import Mappings
-from msprobe_ms.comparison.statistics import element_count
+from msprobe_ms.comparison.statistics import element_count, no_gradient
 from msprobe_ms.dump.model import Dump, Entry, Item
-from msprobe_ms.dump.names import BACKWARD, FORWARD, JOINED, parse_entry
+from msprobe_ms.dump.names import BACKWARD, FORWARD, JOINED, PARAMETERS_GRAD, parse_entry
 
-#: How far apart the norms of one tensor may be that several modules took in.
+#: How far apart the norms of one tensor may be that several modules took in, or that several make.
 _SAME = 1e-3
 
 #: Maximum, minimum, mean, norm.
@@ -171,7 +171,9 @@ class _Joining:
             # One that hands none back adds nothing; one that no gradient reached may be where it was lost.
             recipe = Recipe(parts) if len(alike) == count else None
             yield self._made(first, parts, recipe, parts[0].shape, _NO_STATISTICS)
-        elif (found := _like(parts, whole) if len(parts) == count else None) is not None:
+        elif (found := _like(parts, whole) if len(parts) == count else None) is not None and not (
+            direction == PARAMETERS_GRAD and _lacks_one(parts, found[0])
+        ):
             other, axis = found
             layout = self.layouts[fusion.path]
             layout.learn(parts, other, axis)
@@ -207,6 +209,13 @@ def _like(parts: Sequence[Item], whole: Entry) -> tuple[Item, int] | None:
         if (axis := joining_axis([part.shape for part in parts], item.shape)) is not None:
             return item, axis
     return None
+
+
+def _lacks_one(parts: list[Item], whole: Item) -> bool:
+    """Whether no gradient reached one of the parts, where the whole's is more than that of the others."""
+    given = [item.norm for item in parts if not no_gradient(item)]
+    norms = _numbers([*given, whole.norm])
+    return 0 < len(given) < len(parts) and bool(norms) and norms[-1] > (1 + _SAME) * math.hypot(*norms[:-1])
 
 
 def _by_itself(item: Item, entry: str) -> Item:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from msprobe_ms.comparison.statistics import contradiction, element_count
 from msprobe_ms.dump.model import Item, Tensors
 from msprobe_ms.support.errors import ContradictionError, DumpFormatError, MissingTensorError, MsprobeError
+from msprobe_ms.support.translation import tr
 
 #: Parts up to which every order is tried, and groups that they may be interleaved in.
 _ORDERS, _GROUPS = 4, 256
@@ -120,17 +121,21 @@ class JoinedTensors:
         if recipe.axis is None:
             if len({array.shape for array in arrays}) > 1:
                 shapes = ", ".join(str(list(array.shape)) for array in arrays)
-                raise DumpFormatError(f"{item.name}: parts of the shapes {shapes} have no sum")
+                raise DumpFormatError(
+                    tr("{name}: parts of the shapes {shapes} have no sum", name=item.name, shapes=shapes)
+                )
             return _sum(arrays)
         arrangement = recipe.layout.known() if recipe.layout else None
         if arrangement is None:
-            raise MissingTensorError(f"{item.name}: nothing tells in which order the other side has these rows")
+            raise MissingTensorError(
+                tr("{name}: nothing tells in which order the other side has these rows", name=item.name)
+            )
         return arrangement.join(arrays, recipe.axis)
 
     def _part(self, item: Item) -> Array:
         array = self._source.load(item)
         if said := contradiction(item, array):
-            raise ContradictionError(f"{self._source.where(item)}: {said}")
+            raise ContradictionError(tr("{where}: {said}", where=self._source.where(item), said=said))
         return _as_recorded(item, array)
 
     def sections(self, item: Item) -> Sections | None:
@@ -164,7 +169,14 @@ def _as_recorded(item: Item, array: Array) -> Array:
     if not isinstance(item.shape, tuple) or item.shape == array.shape:
         return array
     if math.prod(item.shape) != array.size:
-        raise ContradictionError(f"{item.name}: has shape {list(array.shape)}, recorded is {list(item.shape)}")
+        raise ContradictionError(
+            tr(
+                "{name}: has shape {shape}, recorded is {other_shape}",
+                name=item.name,
+                shape=list(array.shape),
+                other_shape=list(item.shape),
+            )
+        )
     return array.reshape(item.shape)
 
 

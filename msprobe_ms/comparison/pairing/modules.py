@@ -21,6 +21,7 @@ from msprobe_ms.dump.model import Dump, Entry, ancestors
 from msprobe_ms.dump.names import FORWARD, EntryName, beginnings, parse_entry
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr
 
 #: A module: dotted path and class.
 Module = tuple[str, str]
@@ -71,12 +72,17 @@ def destinations(ours: list[Module], theirs: list[Module], mappings: Mappings) -
         rival = winners.get(golden)
         better = rival is None or (wanted.rank, module[1] != golden[1]) < (rival[1].rank, rival[0][1] != golden[1])
         if rival is not None:
-            losers.append(f"{'.'.join(rival[0] if better else module)} (to {'.'.join(golden)})")
+            losers.append(
+                tr("{which} (to {golden})", which=".".join(rival[0] if better else module), golden=".".join(golden))
+            )
         if better:
             winners[golden] = (module, replace(wanted, module=golden))
     if losers:
         logger.warning(
-            "two target modules for one golden module, the less specific is unmatched: %s", listed(losers, most=10)
+            tr(
+                "two target modules for one golden module, the less specific is unmatched: {losers}",
+                losers=listed(losers, most=10),
+            )
         )
     place.warn_idle_rules(ours, missed)
     return dict(winners.values())
@@ -130,16 +136,20 @@ class _Placing:
         if unmet := sorted(spoken - self.met):
             classes = listed((name for name, _ in Counter(class_name for _, class_name in ours).most_common()), 30)
             logger.warning(
-                "mapping rules that meet no module of the target: %s\n"
-                "A layer rule stands under the class of the parent (TopLayer is the network itself); classes here: %s",
-                listed(unmet, most=10),
-                classes,
+                tr(
+                    "mapping rules that meet no module of the target: {unmet}\nA layer rule stands under the "
+                    "class of the parent (TopLayer is the network itself); classes here: {classes}",
+                    unmet=listed(unmet, most=10),
+                    classes=classes,
+                ),
             )
         nowhere = self.layer.nowhere if self.layer else set()
         ruled = {path: wanted for path, wanted in missed.items() if wanted.rules}
         blamed = {rule for path, wanted in ruled.items() if not _led_astray(path, missed) for rule in wanted.rules}
         if lost := sorted(blamed - self.found - nowhere):
-            logger.warning("mapping rules that lead to no module of the golden dump: %s", listed(lost, most=10))
+            logger.warning(
+                tr("mapping rules that lead to no module of the golden dump: {lost}", lost=listed(lost, most=10))
+            )
 
 
 def _led_astray(path: str, missed: Mapping[str, Destination]) -> bool:

@@ -19,6 +19,7 @@ from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.profiles.base import lines
 from msprobe_ms.comparison.reporting.profiles.v110 import entry_item_name
 from msprobe_ms.support.text import printable, printable_lines
+from msprobe_ms.support.translation import translated
 
 #: Results that make a row suspect, by the three modes of 1.1.0.
 _FAILING = ("No", "Different", "Warning")
@@ -91,9 +92,12 @@ def write_advice(
 
 
 def own_advice(comparison: Comparison) -> str:
-    """Return our advice, four lines for each detection; rows are counted as a spreadsheet does, titles are row 1."""
+    """Return our advice, four lines for each detection, their last in the language of the user.
+
+    Rows are counted as a spreadsheet does, titles are row 1.
+    """
     return "\n".join(
-        f"Detection Type: {found.detection}\n{_text(str(found.row or 'NA'), found.suspect, found.advice)}"
+        f"Detection Type: {found.detection}\n{_text(str(found.row or 'NA'), found.suspect, translated(found.advice))}"
         for found in detect(comparison)
     )
 

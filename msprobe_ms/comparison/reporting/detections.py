@@ -7,19 +7,30 @@ consistency of the whole network: problem nodes, single-point errors, all well),
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row
+from msprobe_ms.comparison.reporting.advice_texts import (
+    ADVICE_BY_KIND,
+    BETWEEN_ADVICE,
+    INPUT_ADVICE,
+    NON_FINITE_ADVICE,
+    OVERFLOW_ADVICE,
+    PARAMETER_ADVICE,
+    PERHAPS,
+    operation_advice,
+    random_advice,
+)
 from msprobe_ms.comparison.statistics import non_finite_ends
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
+from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_sentence
 
 FP16_OVERFLOW = "fp16 overflow"
-NON_FINITE = "NaN or infinity"
+NON_FINITE = tr("NaN or infinity")
 INCONSISTENT_INPUT = "inconsistent input"
 PROBLEM_NODE = "problem node"
 SINGLE_POINT = "single-point error"
@@ -67,13 +78,13 @@ def detect(comparison: Comparison) -> Iterator[Finding]:
     """Yield all detections in a judged comparison; the last is always about the network as a whole."""
     survey = _survey(comparison)
     if survey.half:
-        yield Finding(FP16_OVERFLOW, *survey.half, f"{_first_of(survey.halves)}{OVERFLOW_ADVICE}")
+        yield Finding(FP16_OVERFLOW, *survey.half, _first_of(survey.halves) + OVERFLOW_ADVICE)
     if survey.odd:
-        yield Finding(NON_FINITE, *survey.odd, f"{_first_of(survey.odds)}{NON_FINITE_ADVICE}")
+        yield Finding(NON_FINITE, *survey.odd, _first_of(survey.odds) + NON_FINITE_ADVICE)
     for place, origin in enumerate(comparison.origins[:_TOLD]):
         found = _of_origin(origin, survey)
         perhaps = PERHAPS if place and origin.kind in (OriginKind.COMPUTATION, OriginKind.OUTSIDE) else ""
-        yield found._replace(advice=f"{perhaps}{found.advice}")
+        yield found._replace(advice=tr("{perhaps}{advice}", perhaps=perhaps, advice=found.advice))
     if survey.differing and survey.last and not survey.last_differs and not survey.gradients_differ:
         yield Finding(SINGLE_POINT, *survey.differing, _single_point(survey))
     yield _whole(comparison, survey)
@@ -151,24 +162,41 @@ def _direction(pair: Pair) -> str:
 
 
 def _first_of(count: int) -> str:
-    return f"The first of {count} values. " if count > 1 else ""
+    return tr("The first of {count} values. ", count=count) if count > 1 else ""
 
 
 def _of_origin(origin: Origin, survey: _Survey) -> Finding:
     number = survey.rows.get(origin.target)
     if origin.kind in ADVICE_BY_KIND:
-        return Finding(PROBLEM_NODE, number, origin.target, f"{_told(origin)} {ADVICE_BY_KIND[origin.kind]}")
+        return Finding(
+            PROBLEM_NODE,
+            number,
+            origin.target,
+            tr("{told} {advice_by_kind}", told=_told(origin), advice_by_kind=ADVICE_BY_KIND[origin.kind]),
+        )
     if origin.state == "parameters":
-        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_told(origin)} {PARAMETER_ADVICE}")
+        return Finding(
+            INCONSISTENT_INPUT,
+            number,
+            origin.target,
+            tr("{told} {parameter_advice}", told=_told(origin), parameter_advice=PARAMETER_ADVICE),
+        )
     if origin.state == "input":
         advice = BETWEEN_ADVICE if survey.after_agreement.get(origin.target) else INPUT_ADVICE
-        return Finding(INCONSISTENT_INPUT, number, origin.target, f"{_told(origin)} {advice}")
-    return Finding(PROBLEM_NODE, number, origin.target, f"{_told(origin)} {_by_operation(origin, survey)}")
+        return Finding(
+            INCONSISTENT_INPUT, number, origin.target, tr("{told} {advice}", told=_told(origin), advice=advice)
+        )
+    return Finding(
+        PROBLEM_NODE,
+        number,
+        origin.target,
+        tr("{told} {by_operation}", told=_told(origin), by_operation=_by_operation(origin, survey)),
+    )
 
 
 def _told(origin: Origin) -> str:
     """Its reason and its details, each as a sentence."""
-    return " ".join(map(_sentence, (origin.reason, *origin.details)))
+    return tr_join(" ", map(tr_sentence, (origin.reason, *origin.details)))
 
 
 def _by_operation(origin: Origin, survey: _Survey) -> str:
@@ -191,132 +219,78 @@ def _entry_name(item: str) -> str:
 
 
 def _single_point(survey: _Survey) -> str:
-    return (
-        f"{_counted(survey.differings)}, yet the last output recorded, {survey.last}, agrees: the error does not "
-        "reach the end of the forward pass, and no gradient differs. Look whether this value is used at all, or stored "
-        "in another layout there. It can be left as it is where results are good."
+    return tr(
+        "{counted}, yet the last output recorded, {last}, agrees: the error does not reach the end "
+        "of the forward pass, and no gradient differs. Look whether this value is used at all, or "
+        "stored in another layout there. It can be left as it is where results are good.",
+        counted=_counted(survey.differings),
+        last=survey.last,
     )
 
 
 def _whole(comparison: Comparison, survey: _Survey) -> Finding:
     alone = sum(not row.matched for row in comparison.rows)
-    alone_told = "1 value has no counterpart and was" if alone == 1 else f"{alone} values have no counterpart and were"
-    without = f" {alone_told} not compared." if alone else ""
+    alone_told = tr_count(
+        "1 value has no counterpart and was", "{count} values have no counterpart and were", count=alone
+    )
+    without = tr(" {alone_told} not compared.", alone_told=alone_told) if alone else ""
     if comparison.random:
-        without += RANDOM_ADVICE.format(comparison.random[0].target)
+        without += random_advice(comparison.random[0].target)
     if survey.differing:
         if comparison.origins:
-            advice = "Mend the first suspect above and compare again: most of the others inherit its error."
+            advice = tr("Mend the first suspect above and compare again: most of the others inherit its error.")
         else:
-            advice = (
-                "No node is the origin of an error: they drift, or switch at kinks (ReLU, pooling). Compare the first "
-                "step from one checkpoint, in one precision, before anything else."
+            advice = tr(
+                "No node is the origin of an error: they drift, or switch at kinks (ReLU, pooling). Compare "
+                "the first step from one checkpoint, in one precision, before anything else."
             )
-        many = f"{_counted(survey.differings)}, of {survey.compared} compared; the first is named here."
-        return Finding(CONSISTENCY, *survey.differing, f"{many}{without} {advice}")
+        many = tr(
+            "{counted}, of {compared} compared; the first is named here.",
+            counted=_counted(survey.differings),
+            compared=survey.compared,
+        )
+        return Finding(
+            CONSISTENCY, *survey.differing, tr("{many}{without} {advice}", many=many, without=without, advice=advice)
+        )
     if comparison.origins:  # a gradient that one side has not
-        return Finding(CONSISTENCY, None, "NA", f"All {survey.compared} values compared agree; see the suspects above.")
+        return Finding(
+            CONSISTENCY,
+            None,
+            "NA",
+            tr("All {compared} values compared agree; see the suspects above.", compared=survey.compared),
+        )
     if not survey.compared:
-        return Finding(CONSISTENCY, None, "NA", f"Nothing was compared.{without} See docs/mapping.md to pair them.")
-    advice = (
-        "If the results still differ, look at what this step does not show: the optimizer and later steps, the order "
-        "of the data, other ranks, and what comes after the network."
+        return Finding(
+            CONSISTENCY,
+            None,
+            "NA",
+            tr("Nothing was compared.{without} See docs/mapping.md to pair them.", without=without),
+        )
+    advice = tr(
+        "If the results still differ, look at what this step does not show: the optimizer and later "
+        "steps, the order of the data, other ranks, and what comes after the network."
     )
     blank = sum(row.matched for row in comparison.rows) - survey.compared
-    figures = f" that have figures ({blank} more have none on either side)" if blank > 0 else ""
-    agree = f"All {survey.compared} values compared{figures} agree within their tolerances."
-    return Finding(CONSISTENCY, None, "NA", f"{agree}{without} {advice}")
+    figures = tr(" that have figures ({blank} more have none on either side)", blank=blank) if blank > 0 else ""
+    agree = tr(
+        "All {compared} values compared{figures} agree within their tolerances.",
+        compared=survey.compared,
+        figures=figures,
+    )
+    return Finding(
+        CONSISTENCY, None, "NA", tr("{agree}{without} {advice}", agree=agree, without=without, advice=advice)
+    )
 
 
 def _counted(count: int) -> str:
-    return "1 value is beyond its tolerance" if count == 1 else f"{count} values are beyond their tolerances"
+    return tr_count("1 value is beyond its tolerance", "{count} values are beyond their tolerances", count=count)
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
-
-
-OVERFLOW_ADVICE = (
-    "Float16 ends at 65504. Compute this operation in float32 or bfloat16 (keep it off the list of what mixed "
-    "precision casts), or scale its input down; of a gradient lower the loss scale, or let it adapt. Mend this first: "
-    "all that is computed from it is lost."
+GRADIENT_ADVICE = tr(
+    "Its forward call agrees, so look at backward: a backward of one's own (bprop, "
+    "autograd.Function), what is detached or frozen, accumulation, clipping and the loss scale."
 )
-NON_FINITE_ADVICE = (
-    "Look at what goes in: a division by 0, a logarithm or root of what is not positive, an exponential of what is "
-    "large, a row that is masked out wholly, memory that nothing wrote. Mend this first: all that is computed from it "
-    "is lost."
+GENERAL_ADVICE = tr(
+    "Compare the arguments and attributes of this call in both scripts, then run it alone on its "
+    "dumped inputs (task tensor)."
 )
-INPUT_ADVICE = (
-    "Give both the same data: save one batch and load it in both scripts, shuffling and augmentation off, the same "
-    "dtype and scaling; seed both (seed_all) before the networks are built."
-)
-BETWEEN_ADVICE = (
-    "What was recorded before agrees, so this comes from code that was not recorded, an in-place change, a weight, an "
-    "argument or a constant: look at the lines just before this call, or dump at level mix to see them."
-)
-PARAMETER_ADVICE = (
-    "Load one checkpoint into both networks, after building and before training, with names mapped and shapes checked "
-    "(a weight may need transposing). In later steps compare optimizer, learning rate, weight decay and gradient "
-    "clipping, and the gradients of the step before."
-)
-MISSING_GRADIENT_ADVICE = (
-    "Compare which parameters are frozen (requires_grad), what is detached (stop_gradient), and which weights the "
-    "optimizer or value_and_grad is given."
-)
-#: By the kind of an origin, where that says more than its place.
-ADVICE_BY_KIND = {
-    OriginKind.PRECISION: "Give both the same dtype here: compare the lists of mixed precision, its "
-    "level, and explicit casts.",
-    OriginKind.COLLECTIVE: "What another rank gave differs: compare the ranks, beginning with the first that differs.",
-    OriginKind.DRIFT: "No node is to blame alone. Compare the first step from one checkpoint, in one precision; then "
-    "look at accumulation dtypes and at the optimizer.",
-    OriginKind.MISSING_GRADIENT: MISSING_GRADIENT_ADVICE,
-}
-RANDOM_ADVICE = (
-    " Random operations differ ({}), so what follows them cannot be told: switch dropout off on both sides "
-    "(seed_all with rm_dropout=True), or save the random tensor once and load it in both."
-)
-GRADIENT_ADVICE = (
-    "Its forward call agrees, so look at backward: a backward of one's own (bprop, autograd.Function), what is "
-    "detached or frozen, accumulation, clipping and the loss scale."
-)
-PERHAPS = "Perhaps only a consequence of the suspect above: mend that first. "
-GENERAL_ADVICE = (
-    "Compare the arguments and attributes of this call in both scripts, then run it alone on its dumped inputs (task "
-    "tensor)."
-)
-
-#: What usually differs, by a pattern of the class or API name. The first that fits counts.
-_OPERATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), advice)
-    for pattern, advice in (
-        ("batch_?norm", "Compare training or evaluation mode, epsilon, the running statistics, and momentum: 0.9 in "
-         "MindSpore is 0.1 in PyTorch."),
-        ("(layer|rms|group|instance)_?norm", "Compare epsilon (MindSpore's defaults differ from PyTorch's), the axes "
-         "it works over, and weight and bias."),
-        ("gelu|silu|swish", "Compare the approximation: exact or by tanh."),
-        ("softmax|attention|masked_fill|sdpa", "Compare the mask (sign, shape, fill value, dtype), the axis, the scale "
-         "and the causal flag; switch dropout off."),
-        ("dropout", "Switch dropout off on both sides: seed_all(rm_dropout=True), p=0 or evaluation mode."),
-        ("cross_?entropy|nll|loss", "Compare reduction, ignored index, label smoothing, class weights, and whether it "
-         "expects logits or probabilities."),
-        ("conv", "Compare padding and pad_mode (MindSpore pads to the same size by default), stride, dilation, groups "
-         "and bias."),
-        ("pool", "Compare padding, stride, ceil_mode and whether padding counts in an average."),
-        ("lstm|gru|rnn", "Compare the order of the gates, both biases, the directions, the initial state and the "
-         "layout of the batch."),
-        ("embedding|gather", "Compare the indices and their offset, the padding index and the table."),
-        ("dense|linear|matmul|addmm|bmm|einsum", "Compare whether the weight is transposed and a bias is there, and "
-         "the precision of the product (HF32 or TF32, float16)."),
-        ("interpolate|resize|upsample|grid_sample", "Compare the mode and align_corners."),
-        ("all_?reduce|reduce_?scatter|all_?gather|all_?to_?all|broadcast", "Compare the group, its ranks and the "
-         "operation (sum or mean), and this step on the other ranks."),
-        (r"sum|mean|reduce|\bnorm\b|std|var", "Compare the axis, whether it is kept, and the dtype it adds in."),
-        (r"cast|\bto\b|astype", "Compare the dtype it casts to."),
-    )
-)  # fmt: skip
-
-
-def operation_advice(name: str) -> str | None:
-    """Return what usually differs in an operation whose class or API has this name; None for unknown ones."""
-    return next((advice for pattern, advice in _OPERATIONS if pattern.search(name.lower())), None)

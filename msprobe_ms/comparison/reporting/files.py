@@ -21,6 +21,7 @@ from msprobe_ms.comparison.statistics import is_non_finite
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.files import DEFAULT, replacing
+from msprobe_ms.support.translation import tr, translated
 
 if TYPE_CHECKING:
     import xlsxwriter
@@ -218,7 +219,13 @@ def writing(path: Path) -> Iterator[BinaryIO]:
             yield file
     except OSError as error:
         reason = error.strerror or str(error)
-        raise UsageError(f"{path}: the report cannot be written: {reason}; accepted is a writable folder") from error
+        raise UsageError(
+            tr(
+                "{path}: the report cannot be written: {reason}; accepted is a writable folder",
+                path=path,
+                reason=reason,
+            )
+        ) from error
 
 
 def _strict_number(value: Cell) -> Cell:
@@ -271,9 +278,9 @@ def _write_legend(
     sheet = book.add_worksheet(LEGEND_SHEET)
     sheet.set_column(0, 0, 20)
     sheet.set_column(1, 1, 100)
-    sheet.write_row(0, 0, ("word", "meaning"), header)
+    sheet.write_row(0, 0, (translated(tr("word")), translated(tr("meaning"))), header)
     for number, line in enumerate(lines, 1):
-        _write_row(sheet, number, [line.word, line.meaning], formats.get(line.colour))
+        _write_row(sheet, number, [line.word, translated(line.meaning)], formats.get(line.colour))
 
 
 def _open_at(sheet: Worksheet, number: int) -> None:

@@ -4,50 +4,41 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from shlex import quote
 
-from msprobe_ms.arrays.metrics import COSINE
-from msprobe_ms.comparison.measuring.tensors import CONTRADICTS, NOT_COMPARED, NOTE
-from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Outcome, Pair, Row
+from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Outcome, Pair
 from msprobe_ms.comparison.origin.sentences import describe_required
 from msprobe_ms.comparison.pairing.coverage import (
     anything_compared,
     has_modules,
     larger_side,
-    lone_statistics,
-    said_unmatched,
     sides_without_values,
     unmatched_modules,
 )
-from msprobe_ms.comparison.pairing.elsewhere import with_lone_parameters
-from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.kernels import is_compiled
-from msprobe_ms.comparison.pairing.shares import outermost
-from msprobe_ms.comparison.reporting.files import row_counts
-from msprobe_ms.comparison.terms import GOLDEN, Mode, PairedBy, Stage, Verdict
+from msprobe_ms.comparison.reporting.facts import fact_lines, report_line
+from msprobe_ms.comparison.terms import Stage, Verdict
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
 from msprobe_ms.support.text import and_more, listed
+from msprobe_ms.support.translation import tr, tr_beginning, tr_count
 
 #: Origins after the first, and names, that are told; the rest is in the summary.
 _TOLD = 3
-#: Modules without a counterpart named of each side.
-_NAMED = 2
 #: Where in the training step an error begins.
 IN_STAGE = {
-    Stage.DATA: "in the input data, ",
-    Stage.PARAMETERS: "in the parameters, ",
-    Stage.FORWARD: "in forward, ",
-    Stage.LOSS: "in the loss, ",
-    Stage.BACKWARD: "in backward, ",
-    Stage.UPDATE: "in the update of the parameters, ",
+    Stage.DATA: tr("in the input data, "),
+    Stage.PARAMETERS: tr("in the parameters, "),
+    Stage.FORWARD: tr("in forward, "),
+    Stage.LOSS: tr("in the loss, "),
+    Stage.BACKWARD: tr("in backward, "),
+    Stage.UPDATE: tr("in the update of the parameters, "),
     None: "",
 }
 #: Kinds of origins whose call can be run alone.
 _PROVABLE = (OriginKind.COMPUTATION, OriginKind.PARAMETER, OriginKind.PRECISION)
-_NOTHING_DIFFERS = "no value differs by more than its dtype explains"
+_NOTHING_DIFFERS = tr("no value differs by more than its dtype explains")
 
 
 def verdict_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str]:
@@ -55,7 +46,7 @@ def verdict_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str]:
 
     ``chosen``: of one of many pairs, the arguments of the command that choose it; "" where none do.
     """
-    title = f"{outcome.title}: " if outcome.title else ""
+    title = tr("{title}: ", title=outcome.title) if outcome.title else ""
     for line in judgement_lines(outcome, chosen):
         yield title + line
         title = ""
@@ -70,66 +61,12 @@ def _proof_lines(outcome: Outcome) -> Iterator[str]:
     origin = next(iter(outcome.comparison.origins), None)
     summary = next((file for file in outcome.files if file.name.startswith("compare_summary")), None)
     if origin is not None and summary is not None and is_provable(origin):
-        yield f"which side is wrong, and by what: msprobe prove {quote(str(summary))}"
+        yield tr("which side is wrong, and by what: msprobe prove {summary}", summary=quote(str(summary)))
 
 
 def is_provable(origin: Origin) -> bool:
     """Return whether the call of an origin can be run alone."""
     return origin.kind in _PROVABLE
-
-
-def fact_lines(outcome: Outcome) -> Iterator[str]:
-    """Say what was compared, and what could not be and why."""
-    comparison = outcome.comparison
-    yield pairing_line(comparison)
-    yield from _mapping_lines(comparison)
-    if outcome.target.level != outcome.golden.level:
-        yield f"the target was dumped at level {outcome.target.level}, the golden at {outcome.golden.level}"
-    yield from _unread_lines(comparison)
-    yield from comparison.damage
-    yield from comparison.ends
-    yield from _fused_lines(comparison)
-    yield from _statistics_lines(comparison)
-
-
-def report_line(files: Sequence[Path], *, of_many: bool = False) -> str:
-    """Name the report to open first, and what names the others beside it; ``of_many``: that of all is opened first."""
-    begins = ("compare_report", "compare_result")
-    first = next((file for begin in begins for file in files if file.name.startswith(begin)), files[0])
-    summary = next((file for file in files if file.name.startswith("compare_summary")), first)
-    others = len(files) - 1
-    if not others:
-        return f"report: {first}"
-    more = "1 more file" if others == 1 else f"{others} more files"
-    return f"report: {first} ({'' if of_many else 'open it first; '}{more} beside it, see {summary.name})"
-
-
-def pairing_line(comparison: Comparison) -> str:
-    """Say how much was compared, which share of modules and calls, and which modules have no counterpart."""
-    counts, shares = row_counts(comparison), comparison.shares
-    paired = []
-    if shares.modules is not None:
-        paired.append(f"{shares.modules[0]} of {shares.modules[1]} modules")
-    if shares.calls is not None:
-        paired.append(f"{100 * shares.calls[0] // shares.calls[1]} % of calls")
-    if not paired:
-        alone = counts["unmatched_target"] + counts["unmatched_golden"]
-        paired.append(f"{counts['matched']} of {counts['matched'] + alone} values")
-    line = f"{counts['matched']} values compared ({comparison.mode}); paired: {', '.join(paired)}"
-    sides = (("target", shares.target), ("golden", shares.golden))
-    alone_at = [f"{listed(outermost(names), _NAMED)} ({side})" for side, names in sides if names]
-    return f"{line}; without a counterpart: {', '.join(alone_at)}" if alone_at else line
-
-
-def _mapping_lines(comparison: Comparison) -> Iterator[str]:
-    """What a mapping says has no counterpart, and that one may be found where modules of both sides have none."""
-    if said := said_unmatched(comparison.pairs):
-        yield f"not compared, as the mapping says they have no counterpart: {listed(said, _TOLD)}"
-    if lone := with_lone_parameters(comparison.pairs):
-        names = [f"{name} ({'golden' if side is GOLDEN else 'target'})" for side, name in lone]
-        yield f"modules with parameters but no counterpart, compared by their results: {listed(names, _TOLD)}"
-    if all(unmatched_modules(comparison.pairs)) and all(pair.how != PairedBy.AUTOMATIC for pair in comparison.pairs):
-        yield "try -lm without a file: it finds out which module is which (proposed_mapping in the summary)"
 
 
 def judgement_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str]:
@@ -139,75 +76,104 @@ def judgement_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str
     if empty := sides_without_values(comparison.pairs):
         yield from _structure_lines(comparison.pairs, empty)
     elif not paired and comparison.damage:
-        yield "INCOMPLETE: nothing could be compared, as a dump is not whole"
+        yield tr("INCOMPLETE: nothing could be compared, as a dump is not whole")
     elif not paired:
-        yield "DIVERGENT: nothing in the two dumps could be paired"
+        yield tr("DIVERGENT: nothing in the two dumps could be paired")
     elif comparison.origins:
         yield from _divergent_lines(outcome, chosen)
     elif comparison.random:
-        yield "CONSISTENT up to a random operation, but INCOMPLETE: what follows it cannot be told"
+        yield tr("CONSISTENT up to a random operation, but INCOMPLETE: what follows it cannot be told")
         first, *others = comparison.random
         yield from _origin_lines(first, {})
-        yield from _others_lines("so does", others)
+        yield from _others_lines(tr("so does"), others)
     elif far := comparison.far_apart:
-        inputs = "1 input of a call lies" if far == 1 else f"{far} inputs of calls lie"
-        yield f"DIVERGENT: no layer is the origin of an error, yet {inputs} far apart"
+        inputs = tr_count("1 input of a call lies", "{count} inputs of calls lie", count=far)
+        yield tr("DIVERGENT: no layer is the origin of an error, yet {inputs} far apart", inputs=inputs)
         yield (
-            "  updates of the parameters make rounding grow from step to step, which hides where an error begins: "
-            "compare the first step, where both have the same weights"
+            tr(
+                "  updates of the parameters make rounding grow from step to step, which hides where an "
+                "error begins: compare the first step, where both have the same weights"
+            )
         )
         if comparison.growth:
-            yield f"  the error grows most at {comparison.growth}"
+            yield tr("  the error grows most at {growth}", growth=comparison.growth)
     elif comparison.damage:
-        yield "CONSISTENT as far as it goes, but INCOMPLETE: a dump is not whole; of what it lacks nothing can be told"
+        yield tr(
+            "CONSISTENT as far as it goes, but INCOMPLETE: a dump is not whole; of what it lacks nothing can be told"
+        )
         yield from _differing_lines(comparison)
     elif comparison.ends:
-        yield "CONSISTENT as far as it goes, but INCOMPLETE: one side ends early; of what it lacks nothing can be told"
+        yield tr(
+            "CONSISTENT as far as it goes, but INCOMPLETE: one side ends early; of what it lacks nothing can be told"
+        )
         yield from _differing_lines(comparison)
         yield (
-            "  an exception may have ended its step; where calls were chosen (scope, list, data_mode), choose the same "
-            "on both sides"
+            tr(
+                "  an exception may have ended its step; where calls were chosen (scope, list, data_mode), "
+                "choose the same on both sides"
+            )
         )
     elif all(unmatched_modules(comparison.pairs)):
         yield (
-            "CONSISTENT as far as it goes, but INCOMPLETE: modules without a counterpart were not compared; map them "
-            "first"
+            tr(
+                "CONSISTENT as far as it goes, but INCOMPLETE: modules without a counterpart were not "
+                "compared; map them first"
+            )
         )
         yield from _differing_lines(comparison)
     elif comparison.verdict == Verdict.INCOMPLETE:
-        yield "CONSISTENT as far as it goes, but INCOMPLETE: more values have no counterpart than were compared"
+        yield tr("CONSISTENT as far as it goes, but INCOMPLETE: more values have no counterpart than were compared")
         yield from _differing_lines(comparison)
-        yield f"  {_way_to_more(outcome)}"
+        yield tr("  {way_to_more}", way_to_more=_way_to_more(outcome))
     else:
         lines = list(_differing_lines(comparison))
         larger = larger_side(comparison.pairs)
-        in_what = " in what was compared" if larger else ""
-        yield f"CONSISTENT{in_what}: {'no layer is the origin of an error' if lines else _NOTHING_DIFFERS}"
+        in_what = tr(" in what was compared") if larger else ""
+        yield tr(
+            "CONSISTENT{in_what}: {which}",
+            in_what=in_what,
+            which=tr("no layer is the origin of an error") if lines else _NOTHING_DIFFERS,
+        )
         yield from lines
         if larger:
             side, alone = larger
-            yield f"  {alone} values of the {side} have no counterpart, more than were compared: they are not judged"
+            yield tr(
+                "  {alone} values of the {side} have no counterpart, more than were compared: they are not judged",
+                alone=alone,
+                side=tr(side),
+            )
 
 
 def _divergent_lines(outcome: Outcome, chosen: str | None) -> Iterator[str]:
     """Where the error begins, and the way to all that is known of it."""
     comparison = outcome.comparison
     first, *others = comparison.origins
-    yield f"DIVERGENT: the error begins {IN_STAGE[first.stage]}at"
+    yield tr("DIVERGENT: the error begins {in_stage}at", in_stage=IN_STAGE[first.stage])
     yield from _origin_lines(first, {pair.target.name: pair for pair in comparison.pairs if pair.target is not None})
-    yield from _others_lines("perhaps also at", others)
+    yield from _others_lines(tr("perhaps also at"), others)
     unnamed = chosen == "" or (chosen is None and outcome.title)
-    where = ", -tp and -gp being those of this rank and step" if unnamed else ""
+    where = tr(", -tp and -gp being those of this rank and step") if unnamed else ""
     choice = f"{chosen} " if chosen else ""
-    yield f"all that is known of it: the same command with {choice}--node {quote(first.target)}{where}"
+    yield tr(
+        "all that is known of it: the same command with {choice}--node {target}{where}",
+        choice=choice,
+        target=quote(first.target),
+        where=where,
+    )
 
 
 def _others_lines(beginning: str, origins: Sequence[Origin]) -> Iterator[str]:
     """A line for each of the next origins: the first may explain them."""
     more = and_more(len(origins) - _TOLD, ", ")
     for number, origin in enumerate(origins[:_TOLD], 1):
-        last = f"{more}, see the summary" if more and number == _TOLD else ""
-        yield f"{beginning} {origin.target}: {origin.reason.partition(': ')[0]}{last}"
+        last = tr("{more}, see the summary", more=more) if more and number == _TOLD else ""
+        yield tr(
+            "{beginning} {target}: {reason}{last}",
+            beginning=beginning,
+            target=origin.target,
+            reason=tr_beginning(origin.reason),
+            last=last,
+        )
 
 
 def _differing_lines(comparison: Comparison) -> Iterator[str]:
@@ -215,50 +181,43 @@ def _differing_lines(comparison: Comparison) -> Iterator[str]:
     by = Counter(row.explained_by for row in comparison.rows if row.differs)
     if not by:
         return
-    differ = "1 value differs by more than its" if by.total() == 1 else f"{by.total()} values differ by more than their"
-    names = [f"{name} ({count})" if len(by) > 1 else name for name, count in by.most_common() if name]
-    why = f"let pass by {listed(names, 2)}" if names else "by slow drift or where ReLU, pooling and the like switch"
-    yield f"  {differ} dtype explains, {why}; the report colours {'it' if by.total() == 1 else 'them'}"
-
-
-def _unread_lines(comparison: Comparison) -> Iterator[str]:
-    """How many tensors could not be read, or are not what was recorded, and what was compared in their place."""
-    noted = [row for row in comparison.rows if row.measured and NOTE in row.measured]
-    if not noted:
-        return
-    tensors = sum(COSINE in row.measured for row in comparison.rows if row.measured)
-    for beginning, what in ((NOT_COMPARED, "could not be read"), (CONTRADICTS, "are not what dump.json says of them")):
-        rows = [row for row in noted if _note(row).startswith(beginning)]
-        if not rows:
-            continue
-        instead = sum(row.deviation is not None for row in rows)
-        if instead == len(rows):
-            so = "their statistics were compared instead, which tell less"
-        elif instead:
-            so = f"of {instead} the statistics were compared instead, of {len(rows) - instead} nothing"
-        else:
-            so = "nothing of them was compared"
-        yield f"{len(rows)} of {tensors} tensors {what}; {so}"
-        yield f"  the first: {_note(rows[0]).removeprefix(beginning)}"
-
-
-def _note(row: Row) -> str:
-    return str((row.measured or {})[NOTE])
+    names = [
+        tr("{name} ({count})", name=tr(name), count=count) if len(by) > 1 else tr(name)
+        for name, count in by.most_common()
+        if name
+    ]
+    why = (
+        tr("let pass by {names}", names=listed(names, 2))
+        if names
+        else tr("by slow drift or where ReLU, pooling and the like switch")
+    )
+    yield tr_count(
+        "  {count} value differs by more than its dtype explains, {why}; the report colours it",
+        "  {count} values differ by more than their dtype explains, {why}; the report colours them",
+        by.total(),
+        why=why,
+    )
 
 
 def _structure_lines(pairs: list[Pair], empty: list[str]) -> Iterator[str]:
     """What can be said where a dump has calls and no values: which calls stand beside each other."""
-    holders = "neither dump holds" if len(empty) > 1 else f"the {empty[0]} does not hold"
-    yield f"INCOMPLETE: {holders} any values (task structure records calls alone), so none were compared"
+    holders = tr("the {empty} does not hold", empty=tr(empty[0])) if len(empty) < 2 else tr("neither dump holds")
+    yield tr(
+        "INCOMPLETE: {holders} any values (task structure records calls alone), so none were compared", holders=holders
+    )
     ours = [pair.target.name for pair in pairs if pair.target is not None and pair.golden is None and _is_call(pair)]
     theirs = [pair.golden.name for pair in pairs if pair.golden is not None and pair.target is None and _is_call(pair)]
     both = sum(pair.matched for pair in pairs)
-    yield f"  {both} calls are in both" if ours or theirs else f"  the {both} calls of both are the same"
+    yield (
+        tr("  {both} calls are in both", both=both)
+        if ours or theirs
+        else tr("  the {both} calls of both are the same", both=both)
+    )
     for side, names in (("target", ours), ("golden", theirs)):
         if names:
-            calls = "1 call is" if len(names) == 1 else f"{len(names)} calls are"
-            yield f"  {calls} in the {side} alone: {listed(names, _TOLD)}"
-    yield "  to find where values differ, dump both with task statistics or tensor"
+            calls = tr_count("1 call is", "{count} calls are", count=len(names))
+            yield tr("  {calls} in the {side} alone: {names}", calls=calls, side=tr(side), names=listed(names, _TOLD))
+    yield tr("  to find where values differ, dump both with task statistics or tensor")
 
 
 def _is_call(pair: Pair) -> bool:
@@ -270,21 +229,21 @@ def _is_call(pair: Pair) -> bool:
 def _way_to_more(outcome: Outcome) -> str:
     """What gives more values a counterpart."""
     if is_compiled(outcome.target) != is_compiled(outcome.golden):
-        return (
-            "a compiled graph launches other kernels than a dynamic one and pairs with it inside of Cells: dump both "
-            "at level L0 to compare every Cell, or both compiled to compare every kernel"
+        return tr(
+            "a compiled graph launches other kernels than a dynamic one and pairs with it inside of "
+            "Cells: dump both at level L0 to compare every Cell, or both compiled to compare every kernel"
         )
     if has_modules(outcome.comparison.pairs):
-        return (
-            "modules run on one side alone, or in other numbers: map them with -lm (alone it finds how) or -cm, "
-            "try -fm for their calls"
+        return tr(
+            "modules run on one side alone, or in other numbers: map them with -lm (alone it finds how) "
+            "or -cm, try -fm for their calls"
         )
     if outcome.target.framework != outcome.golden.framework:
-        return (
-            "functions of two frameworks pair safely only inside of modules: dump both at level mix (or L0), and map "
-            "renamed modules with -lm or -cm; single functions pair with -dm"
+        return tr(
+            "functions of two frameworks pair safely only inside of modules: dump both at level mix (or "
+            "L0), and map renamed modules with -lm or -cm; single functions pair with -dm"
         )
-    return (
+    return tr(
         "try -fm where calls came to other numbers, and -dm for functions that are called otherwise on the other side"
     )
 
@@ -293,15 +252,15 @@ def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
     """Its name, reason and first detail, and where it was called."""
     yield f"  {origin.target}"
     if origin.golden != origin.target:
-        yield f"    golden: {origin.golden}"
-    yield f"    {origin.reason}"
+        yield tr("    golden: {golden}", golden=origin.golden)
+    yield tr("    {reason}", reason=origin.reason)
     if detail := next(iter(origin.details), "") or required_line(origin):
-        yield f"    {detail}"
+        yield tr("    {detail}", detail=detail)
     entry = _entry_of(origin.target, pairs)
     if entry is not None and entry.scope:
-        yield f"    kernel {entry.scope}"
+        yield tr("    kernel {scope}", scope=entry.scope)
     if place := call_site(origin, pairs):
-        yield f"    called at {place}"
+        yield tr("    called at {place}", place=place)
 
 
 def required_line(origin: Origin) -> str:
@@ -334,25 +293,3 @@ def call_site(origin: Origin, pairs: dict[str, Pair]) -> str:
         entry = forward.target if forward is not None and forward.target is not None else entry
     frames = outside_frameworks(entry.stack)
     return " ".join(frames[0].split()) if frames else ""
-
-
-def _fused_lines(comparison: Comparison) -> Iterator[str]:
-    if not (fused := compared_as_one(comparison.pairs)):
-        return
-    yield f"fused on one side and compared as one: {listed([f'{each.target} = {each.golden}' for each in fused], 1)}"
-    if lost := [name for each in fused for name in each.not_compared]:
-        why = "" if comparison.mode == Mode.TENSOR else " (of the sum of gradients only real data tells)"
-        count = sum(each.values for each in fused)
-        yield f"  not compared are {len(lost)} of their {count} values: {listed(lost, 1)}{why}"
-
-
-def _statistics_lines(comparison: Comparison) -> Iterator[str]:
-    """That running statistics could not be compared, and what compares them."""
-    if (lone := lone_statistics(comparison.pairs)) is None:
-        return
-    count = len(lone.modules)
-    modules = f"module {lone.modules[0]}" if count == 1 else f"{count} modules, the first {lone.modules[0]},"
-    yield (
-        f"not compared: {', '.join(lone.names)} of {modules} in the {lone.holder}, as the {lone.other} recorded no "
-        "running statistics (buffers are no parameters); msprobe compare_weights of both checkpoints compares them"
-    )

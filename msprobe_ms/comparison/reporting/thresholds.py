@@ -19,6 +19,7 @@ from msprobe_ms.comparison.reporting.profiles.own import Own
 from msprobe_ms.comparison.reporting.profiles.v110 import V110, V110Thresholds
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.number_file import NumberFile, is_empty, spoken
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -52,7 +53,13 @@ class Thresholds:
         :raises UsageError: there is no such profile
         """
         if name not in PROFILES:
-            raise UsageError(f"profile {name!r} is not accepted; accepted are {', '.join(PROFILES)}")
+            raise UsageError(
+                tr(
+                    "profile {name} is not accepted; accepted are {profiles}",
+                    name=repr(name),
+                    profiles=", ".join(PROFILES),
+                )
+            )
         if name == "v110":
             return V110(thresholds=self.applied(name, V110Thresholds()), algorithms=algorithms)
         if name == "latest":
@@ -98,13 +105,21 @@ class _Reader(NumberFile):
         if is_empty(node):
             return []
         if not isinstance(node, yaml.MappingNode):
-            raise self.wrong(node, f"{place} holds {spoken(node)}", f"a mapping with keys out of {', '.join(accepted)}")
+            raise self.wrong(
+                node,
+                tr("{place} holds {spoken}", place=place, spoken=spoken(node)),
+                tr("a mapping with keys out of {accepted}", accepted=", ".join(accepted)),
+            )
         items: dict[str, yaml.Node] = {}
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
             if name not in accepted:
-                raise self.wrong(key, f"{place}: {spoken(key)} is no threshold", ", ".join(accepted))
+                raise self.wrong(
+                    key, tr("{place}: {spoken} is no threshold", place=place, spoken=spoken(key)), ", ".join(accepted)
+                )
             if name in items:
-                raise self.wrong(key, f"{place}: {name} appears twice", "one value of each")
+                raise self.wrong(
+                    key, tr("{place}: {name} appears twice", place=place, name=name), tr("one value of each")
+                )
             items[name] = value
         return list(items.items())

@@ -17,6 +17,7 @@ from msprobe_ms.dump.columns import ItemSlice
 from msprobe_ms.dump.model import Dump, Entry
 from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.page.template import escaped, write_page
+from msprobe_ms.support.translation import tr, tr_count, translated
 
 _SENTENCE = 2_000
 
@@ -29,15 +30,15 @@ def write_dump(file: BinaryIO, dump: Dump, *, all_rows: bool = False, stacks: bo
     damage = dump.damage if stacks else without_paths(dump.damage, {"dump": dump})
     if not stacks:
         answer = _without_places(answer)
-    about = [("dump", dump_text(dump, path=stacks)), ("made by", made_by())]
-    title = f"{dump.path.parent.name}: {_headline(dump, answer)}"
+    about = [(tr("dump"), dump_text(dump, path=stacks)), (tr("made by"), made_by())]
+    title = tr("{name}: {headline}", name=dump.path.parent.name, headline=_headline(dump, answer))
     found = (answer.first, answer.first_nan, answer.outside)
     index = {
         **content.index,
-        "title": title,
+        "title": translated(title),
         "verdict": "",
         "origins": [_origin(each, content.calls, content.rows) for each in found if each],
-        "provenance": about,
+        "provenance": [tuple(map(translated, each)) for each in about],
     }
     write_page(
         file, title=title, header=_header(dump, answer, damage), provenance=provenance_html(about, stacks=stacks),
@@ -66,12 +67,17 @@ def _rows(entry: Entry) -> Iterator[Row]:
 
 def _headline(dump: Dump, answer: FirstNonFinite) -> str:
     if answer.first is not None:
-        return f"{answer.first.holds} first at {answer.first.entry}.{answer.first.item}"
+        return tr(
+            "{holds} first at {entry}.{item}",
+            holds=answer.first.holds,
+            entry=answer.first.entry,
+            item=answer.first.item,
+        )
     if answer.entries:
-        return f"{answer.entries} entries hold what is not finite"
+        return tr("{entries} entries hold what is not finite", entries=answer.entries)
     if dump.task == "overflow_check":
-        return "overflow_check found no NaN and no infinity"
-    return f"{counted_entries(len(dump.entries))}, every value finite"
+        return tr("overflow_check found no NaN and no infinity")
+    return tr("{counted_entries}, every value finite", counted_entries=counted_entries(len(dump.entries)))
 
 
 def _header(dump: Dump, answer: FirstNonFinite, damage: str) -> str:
@@ -88,16 +94,31 @@ def _sentences(answer: FirstNonFinite, damage: str) -> Iterator[str]:
     if damage:
         yield damage
     if answer.first is not None:
-        yield f"{answer.first.item} holds {answer.first.holds}, although what the call takes in is finite"
+        yield tr(
+            "{item} holds {holds}, although what the call takes in is finite",
+            item=answer.first.item,
+            holds=answer.first.holds,
+        )
     if answer.first_nan is not None:
         where = f"{answer.first_nan.entry}.{answer.first_nan.item}"
-        yield f"the first NaN made of values that hold none is {where} (an infinity may be meant, as in a mask)"
+        yield tr(
+            "the first NaN made of values that hold none is {where} (an infinity may be meant, as in a mask)",
+            where=where,
+        )
     if answer.outside is not None:
         where = f"{answer.outside.entry}.{answer.outside.item}"
-        yield f"{answer.outside.holds} came in from outside at {where}: data, a weight, or code that was not recorded"
+        yield tr(
+            "{holds} came in from outside at {where}: data, a weight, or code that was not recorded",
+            holds=answer.outside.holds,
+            where=where,
+        )
     if answer.entries:
-        verb = "hold" if answer.entries > 1 else "holds"
-        yield f"{counted_entries(answer.entries)} of the dump {verb} what is not finite"
+        yield tr_count(
+            "{entries} of the dump holds what is not finite",
+            "{entries} of the dump hold what is not finite",
+            answer.entries,
+            entries=counted_entries(answer.entries),
+        )
 
 
 def _places(answer: FirstNonFinite) -> str:
@@ -105,8 +126,10 @@ def _places(answer: FirstNonFinite) -> str:
     first = answer.first or answer.first_nan or answer.outside
     if first is None:
         return ""
-    places = (("in", first.cell), ("scope", first.scope), ("file", first.file), ("called at", first.called))
-    told = "".join(f"<dt>{name}</dt><dd><bdi>{escaped(text)}</bdi></dd>" for name, text in places if text)
+    places = (
+        (tr("in"), first.cell), (tr("scope"), first.scope), (tr("file"), first.file), (tr("called at"), first.called),
+    )  # fmt: skip
+    told = "".join(f"<dt>{escaped(name)}</dt><dd><bdi>{escaped(text)}</bdi></dd>" for name, text in places if text)
     return f'<dl class="places">{told}</dl>\n'
 
 
@@ -122,7 +145,9 @@ def _origin(value: NonFiniteValue, calls: Calls, rows: Rows) -> dict[str, object
         "row": place,
         "kind": "not finite",
         "stage": None,
-        "reason": f"{value.item} holds {value.holds}, although what the call takes in is finite",
+        "reason": tr(
+            "{item} holds {holds}, although what the call takes in is finite", item=value.item, holds=value.holds
+        ),
         "details": [],
         "site": value.called,
         "command": "",

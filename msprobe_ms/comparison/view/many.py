@@ -17,6 +17,7 @@ from msprobe_ms.comparison.many.trend import Errors, Trend, Trends
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.reading.locate import Place
+from msprobe_ms.support.translation import tr, tr_count
 
 #: What a node holds and gives out; what comes in is another node's.
 _OWN = ("output", "parameters", "parameters_grad", "debug")
@@ -111,26 +112,48 @@ def _change(figures: list[float]) -> float:
 def _reason(answer: FirstNonFinite) -> str:
     if not answer.entries:
         return ""
-    held = f"{answer.entries} of its entries {'hold' if answer.entries > 1 else 'holds'} what is not finite"
+    held = tr_count(
+        "{count} of its entries holds what is not finite",
+        "{count} of its entries hold what is not finite",
+        answer.entries,
+    )
     if answer.first is not None:
-        return f"{answer.first.item} holds {answer.first.holds}, although what the call takes in is finite; {held}"
+        return tr(
+            "{item} holds {holds}, although what the call takes in is finite; {held}",
+            item=answer.first.item,
+            holds=answer.first.holds,
+            held=held,
+        )
     if answer.outside is not None:
-        return f"{answer.outside.holds} came in from outside: data, a weight, or code that was not recorded; {held}"
+        return tr(
+            "{holds} came in from outside: data, a weight, or code that was not recorded; {held}",
+            holds=answer.outside.holds,
+            held=held,
+        )
     return held
 
 
 def _lines(told: list[PairTold]) -> Iterator[str]:
     bad = [each for each in told if each.verdict != "finite"]
     steps = sorted({each.step for each in told if each.step is not None})
-    over = f", steps {steps[0]} to {steps[-1]}" if len(steps) > 1 else ""
+    over = tr(", steps {steps} to {other_steps}", steps=steps[0], other_steps=steps[-1]) if len(steps) > 1 else ""
     if not bad:
-        yield f"FINITE: every value of {len(told)} dumps{over}"
+        yield tr("FINITE: every value of {count} dumps{over}", count=len(told), over=over)
         return
     # What a collective gives out first came from another rank.
     first = next((each for each in bad if each.step == bad[0].step and not each.handed_by), bad[0])
-    where = ", ".join(part for part in ("" if first.step is None else f"step {first.step}", first.rank) if part)
-    yield f"NaN/infinity: first in {where}{f', at {first.origin}' if first.origin else ''}"
-    counts = Counter(each.rank for each in bad)
-    yield f"{len(bad)} of {len(told)} dumps{over}{',' if over else ''} hold what is not finite: " + ", ".join(
-        f"{rank} {count}" for rank, count in list(counts.items())[:8]
+    where = ", ".join(
+        part for part in ("" if first.step is None else tr("step {step}", step=first.step), first.rank) if part
     )
+    yield tr(
+        "NaN/infinity: first in {where}{which}",
+        where=where,
+        which=tr(", at {origin}", origin=first.origin) if first.origin else "",
+    )
+    counts = Counter(each.rank for each in bad)
+    yield tr(
+        "{bad} of {dumps} dumps{over} hold what is not finite: ",
+        bad=len(bad),
+        dumps=len(told),
+        over=over + "," if over else "",
+    ) + ", ".join(f"{rank} {count}" for rank, count in list(counts.items())[:8])

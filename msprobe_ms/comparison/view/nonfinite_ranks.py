@@ -15,6 +15,7 @@ from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.support.translation import tr, tr_count
 
 #: When a rank's first value that is not finite comes, seen from the exchanges between ranks.
 BEFORE, DURING, AFTER = "before communication", "during communication", "after communication"
@@ -121,31 +122,56 @@ def _content(step: NonFiniteStep) -> dict[str, object]:
 
 
 def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
-    """Say which rank and call brought the first NaN of a step, and how it reached the others."""
-    at = "" if step.step is None else f" in step {step.step}"
+    """Say which rank and call produced the first NaN of a step, and how it spread."""
+    at = "" if step.step is None else tr(" in step {step}", step=step.step)
     if not step.found:
-        yield f"FINITE: every value of {step.ranks} rank{'s' if step.ranks > 1 else ''}{at}"
+        yield tr_count(
+            "FINITE: every value of {count} rank{at}", "FINITE: every value of {count} ranks{at}", step.ranks, at=at
+        )
         return
     handed = {rank: each for rank, each in step.found.items() if each.handed_by}
     own = [rank for rank in step.found if rank not in handed and rank not in step.first]
     if step.first:
         rank = step.first[0]
         each = step.found[rank]
-        others = f" (and {names_of(step.first[1:])} at the same time)" if len(step.first) > 1 else ""
-        yield f"{step.kind.upper()}: first{at} on {rank}{others}, {each.phase}, at {each.value.entry}.{each.value.item}"
+        others = (
+            tr(" (and {names_of} at the same time)", names_of=names_of(step.first[1:])) if len(step.first) > 1 else ""
+        )
+        yield tr(
+            "{kind}: first{at} on {rank}{others}, {phase}, at {entry}.{item}",
+            kind=step.kind.upper(),
+            at=at,
+            rank=rank,
+            others=others,
+            phase=each.phase,
+            entry=each.value.entry,
+            item=each.value.item,
+        )
         yield from (
-            f"  {title} {text}" for title, text in (("in", each.value.cell), ("called at", each.value.called)) if text
+            tr("  {title} {text}", title=title, text=text)
+            for title, text in (("in", each.value.cell), ("called at", each.value.called))
+            if text
         )
     else:
         through = next(iter(handed.values()))
         yield (
-            f"{step.kind.upper()}: first{at} out of {through.handed_by} on {names_of(list(handed))}, whose inputs "
-            "there are finite: the exchange itself made it, or a rank that was not recorded"
+            tr(
+                "{kind}: first{at} out of {handed_by} on {names_of}, whose inputs there are finite: the "
+                "exchange itself made it, or a rank that was not recorded",
+                kind=step.kind.upper(),
+                at=at,
+                handed_by=through.handed_by,
+                names_of=names_of(list(handed)),
+            )
         )
     if handed and step.first:
         through = next(iter(handed.values()))
-        yield f"  {names_of(list(handed))} took it over through {through.handed_by}"
+        yield tr(
+            "  {names_of} took it over through {handed_by}",
+            names_of=names_of(list(handed)),
+            handed_by=through.handed_by,
+        )
     if own:
-        yield f"  later, by their own computation, also {names_of(own)}"
+        yield tr("  later, by their own computation, also {names_of}", names_of=names_of(own))
     if clean := step.ranks - len(step.found):
-        yield f"  {clean} of {step.ranks} ranks hold finite values alone"
+        yield tr("  {clean} of {ranks} ranks hold finite values alone", clean=clean, ranks=step.ranks)

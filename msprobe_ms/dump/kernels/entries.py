@@ -25,6 +25,7 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETER, RECOMPUTE, SCOPE
 from msprobe_ms.dump.reading.items import call_items
 from msprobe_ms.support.errors import MissingTensorError, MsprobeError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 
 class KernelEntry(NamedTuple):
@@ -131,7 +132,7 @@ class KernelTensors:
         """Load the tensor of ``item``. Raises as ``Tensors.load``."""
         file = self.files.get(item.name)
         if file is None:
-            raise MissingTensorError(f"{item.name}: there is no kernel file")
+            raise MissingTensorError(tr("{name}: there is no kernel file", name=item.name))
         return file.load()
 
     def where(self, item: Item) -> str:

@@ -21,6 +21,7 @@ from msprobe_ms.dump.kernels.kernel_files import KernelFile
 from msprobe_ms.dump.kernels.scope_path import Cells, Component, Scope, parse_scope
 from msprobe_ms.support.files import leads_out, open_regular
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 _NODE = re.compile(r"\s+(%\d{1,18})\([^)]*\) = (.*)")
 _INPUT = re.compile(r"%(?:para\d+_)?[\w.]+")
@@ -326,5 +327,5 @@ def read_graph(folder: Path, cells: Cells | None = None) -> Graph | None:
                 with open_regular(path) as file, TextIOWrapper(file, "utf-8", errors="replace") as lines:
                     return Graph(lines, cells)
         except OSError as error:
-            logger.warning("%s: cannot be read: %s", path, error.strerror or error)
+            logger.warning(tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error))
     return None

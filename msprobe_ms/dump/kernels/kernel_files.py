@@ -30,6 +30,7 @@ from msprobe_ms.dump.names import PARAMETER
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 from msprobe_ms.support.files import leads_out, open_regular
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 INPUT = "input"
 OUTPUT = "output"
@@ -117,7 +118,7 @@ class KernelFile:
         :raises DumpFormatError: the file is damaged, no regular file, or of a dtype that nothing tells
         """
         if self.statistics is not None:
-            raise MissingTensorError(f"{self.path}: holds statistics, no tensors")
+            raise MissingTensorError(tr("{path}: holds statistics, no tensors", path=self.path))
         stored = self.dtype if self.path.suffix == ".bin" else self.dtype or _TWO_BYTES
         return load_array(self.path, stored, self.shape)
 
@@ -160,21 +161,30 @@ def read_table(path: Path) -> tuple[list[str], Iterator[list[str]]]:
     header = [title.strip() for title in next(rows, [])]
     if tuple(header[: len(LEADING)]) != LEADING:
         found = ", ".join(header[: len(LEADING)])[:200] or "missing"
-        raise DumpFormatError(f"{path}: its first columns are {found}; accepted are {', '.join(LEADING)}")
+        raise DumpFormatError(
+            tr(
+                "{path}: its first columns are {found}; accepted are {leading}",
+                path=path,
+                found=found,
+                leading=", ".join(LEADING),
+            )
+        )
     return header, rows
 
 
 def _rows(path: Path) -> Iterator[list[str]]:
     if leads_out(path, path.parent):
-        raise DumpFormatError(f"{path}: a link that leaves the folder")
+        raise DumpFormatError(tr("{path}: a link that leaves the folder", path=path))
     try:
         with open_regular(path) as file:
             text = file.read().decode("utf-8", "replace")
         yield from csv.reader(io.StringIO(text.replace("\0", ""), newline=""))
     except OSError as error:
-        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+        ) from error
     except csv.Error as error:
-        raise DumpFormatError(f"{path}: not a table: {error}") from error
+        raise DumpFormatError(tr("{path}: not a table: {error}", path=path, error=error)) from error
 
 
 def _read_row(path: Path, row: list[str], places: dict[str, int]) -> KernelFile | None:
@@ -281,7 +291,14 @@ def _named(path: Path, names: dict[str, str]) -> KernelFile | None:
         return parse_file_name(path)
     found = parse_file_name(path, name if name.endswith(path.suffix) else name + path.suffix)
     if found is None:
-        logger.warning("%s: %s says it stands for %.200r, which is no kernel file", path, MAPPING, name)
+        logger.warning(
+            tr(
+                "{path}: {mapping} says it stands for {name}, which is no kernel file",
+                path=path,
+                mapping=MAPPING,
+                name=repr(name),
+            )
+        )
     return found
 
 
@@ -319,14 +336,18 @@ def read_folders(folders: Collection[KernelFolder]) -> list[KernelFile]:
         try:
             inside = sorted(folder.path.iterdir())
         except OSError as error:
-            raise DumpFormatError(f"{folder.path}: cannot be read: {error.strerror or error}") from error
+            raise DumpFormatError(
+                tr("{path}: cannot be read: {strerror}", path=folder.path, strerror=error.strerror or error)
+            ) from error
         outside = {path for path in inside if leads_out(path, folder.root)}
         if outside:
             logger.warning(
-                "%s: %d links that leave the dump, first %s; they are left out",
-                folder.path,
-                len(outside),
-                min(outside).name,
+                tr(
+                    "{path}: {count} links that leave the dump, first {name}; they are left out",
+                    path=folder.path,
+                    count=len(outside),
+                    name=min(outside).name,
+                ),
             )
         paths += [path for path in inside if path not in outside]
     return read_kernel_files(paths)
@@ -338,7 +359,7 @@ def find_kernel_folders(root: Path) -> list[KernelFolder]:
     :raises DumpFormatError: ``root`` is no folder
     """
     if not root.is_dir():
-        raise DumpFormatError(f"{root}: no such folder; {_ACCEPTED}")
+        raise DumpFormatError(tr("{root}: no such folder; {accepted}", root=root, accepted=_ACCEPTED))
     found = []
     for path, folders, names in os.walk(root.absolute()):
         folders[:] = [name for name in folders if not name.startswith((".", "earlier"))]
@@ -352,7 +373,7 @@ def need_kernel_folders(root: Path) -> list[KernelFolder]:
     """Find folders as ``find_kernel_folders``; none is an error too."""
     found = find_kernel_folders(root)
     if not found:
-        raise DumpFormatError(f"{root}: no kernel files in it; {_ACCEPTED}")
+        raise DumpFormatError(tr("{root}: no kernel files in it; {accepted}", root=root, accepted=_ACCEPTED))
     return found
 
 

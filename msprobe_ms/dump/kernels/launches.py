@@ -15,6 +15,7 @@ from types import MappingProxyType
 from msprobe_ms.dump.kernels.kernel_files import INPUT, OUTPUT, KernelFile
 from msprobe_ms.support.files import leads_out, open_regular
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 EXECUTION_ORDER = "execution_order"
 
@@ -123,7 +124,13 @@ def _scope_paths(folder: Path) -> dict[str, str]:
                 found = (_apart(line)[0] for line in lines if "/" in line)
                 paths.update((path.replace("/", "_"), path) for path in found)
         except OSError as error:
-            logger.warning("%s: cannot be read: %s; Cells are told by file names", table, error.strerror or error)
+            logger.warning(
+                tr(
+                    "{table}: cannot be read: {strerror}; Cells are told by file names",
+                    table=table,
+                    strerror=error.strerror or error,
+                )
+            )
     return paths
 
 

@@ -32,6 +32,7 @@ from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.files import DEFAULT, Permissions, replacing
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import and_more
+from msprobe_ms.support.translation import tr
 
 Compute = Callable[[np.ndarray, Statistics], Statistic]
 
@@ -108,7 +109,13 @@ def reduce(
     for folder, inside in folders.items():
         _reduce_folder(folder / STATISTIC, inside, dict(figures), permissions, unread)
     if unread:
-        logger.warning("%s; the file stays%s", unread[0], and_more(len(unread) - 1, ", and so do "))
+        logger.warning(
+            tr(
+                "{unread}; the file stays{and_more}",
+                unread=unread[0],
+                and_more=and_more(len(unread) - 1, tr(", and so do ")),
+            )
+        )
     return [folder / STATISTIC for folder in folders]
 
 
@@ -116,7 +123,9 @@ def _category(name: str) -> tuple[str, Compute]:
     found = _CATEGORIES.get(name)
     if found is None:
         accepted = ", ".join([*_CATEGORIES, *_ALIASES])
-        raise UsageError(f"statistic category {name!r} is not known; accepted are {accepted}")
+        raise UsageError(
+            tr("statistic category {name} is not known; accepted are {accepted}", name=repr(name), accepted=accepted)
+        )
     return found
 
 

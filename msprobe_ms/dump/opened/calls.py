@@ -9,6 +9,7 @@ import numpy as np
 
 from msprobe_ms.dump.model import Entry, Item, Tensors
 from msprobe_ms.support.errors import MissingTensorError
+from msprobe_ms.support.translation import tr
 
 
 class RecordedValue:
@@ -38,10 +39,18 @@ class RecordedValue:
         Raises MissingTensorError when none was stored (task ``statistics``), DumpFormatError when its file is damaged.
         """
         if self._item.kind != "tensor":
-            raise MissingTensorError(f"{self.name} holds no tensor but {self!r}; .value gives a plain value")
+            raise MissingTensorError(
+                tr(
+                    "{name} holds no tensor but {other_name}; .value gives a plain value",
+                    name=self.name,
+                    other_name=repr(self),
+                )
+            )
         if self._item.data_name is None:
             how = 'record(…, task="tensor") stores tensors'
-            raise MissingTensorError(f"{self.name}: no tensor was stored, only its figures; {how}")
+            raise MissingTensorError(
+                tr("{name}: no tensor was stored, only its figures; {how}", name=self.name, how=how)
+            )
         return self._tensors.load(self._item)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -16,6 +16,7 @@ from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.page.template import escaped
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr
 
 #: Entries a step's text names; the rest is counted.
 _MOST_SHOWN = 8
@@ -33,7 +34,7 @@ class RecordedStep(Mapping[str, RecordedCall]):
     def path(self) -> Path:
         """The folder of dump.json, stack.json, construct.json and the tensors. Raises UsageError: there is none yet."""
         if self._folder is None:
-            raise UsageError("record: nothing is recorded before the block begins: with record(model) as dump: …")
+            raise UsageError(tr("record: nothing is recorded before the block begins: with record(model) as dump: …"))
         return self._folder
 
     def _read(self) -> Dump | None:
@@ -81,14 +82,21 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, rank: int | N
     when it is asked for. Raises UsageError where not one dump is chosen, DumpFormatError where it cannot be read.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise UsageError(f"load: {type(path).__name__} is not accepted; give the path of a dump")
+        raise UsageError(tr("load: {name} is not accepted; give the path of a dump", name=type(path).__name__))
     places = find_places(Path(path))
     chosen = [file for place, file in places.items() if _is_chosen(place, step, rank)]
     if len(chosen) != 1:
         asked = " and ".join(f"{name} {n}" for name, n in (("step", step), ("rank", rank)) if n is not None)
         held = f"{len(places)} dump{'s' * (len(places) > 1)}: {listed(places, most=8)}"
         found = f"{len(chosen)} of them of {asked}" if asked else "which one?"
-        raise UsageError(f"load: {path}: it holds {held}; {found}; choose with step= and rank=, or name one folder")
+        raise UsageError(
+            tr(
+                "load: {path}: it holds {held}; {found}; choose with step= and rank=, or name one folder",
+                path=path,
+                held=held,
+                found=found,
+            )
+        )
     dump = read_dump(chosen[0])
     return RecordedStep(dump.path.parent, dump)
 

@@ -23,6 +23,7 @@ from msprobe_ms.dump.columns import ItemSlice, ItemTable, Place, Sort
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import LONGEST_NAME, NAMES_ACCEPTED, SKETCH, UNWRITTEN
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
+from msprobe_ms.support.translation import tr
 
 #: Nesting the readers of the format accept.
 DEEPEST = 400
@@ -117,7 +118,14 @@ class _Walk:
                 self._leaf(value, (state, path, keyword))
                 return
             if value and len(path) == DEEPEST:
-                raise DumpFormatError(f"entry {self._entry!r}: nested deeper than {DEEPEST} levels below {state}")
+                raise DumpFormatError(
+                    tr(
+                        "entry {entry}: nested deeper than {deepest} levels below {state}",
+                        entry=repr(self._entry),
+                        deepest=DEEPEST,
+                        state=state,
+                    )
+                )
             if kind is dict and value:
                 value = self._with_short_keys(value, path, state)
             for key, member in value.items() if kind is dict else enumerate(value):
@@ -133,7 +141,14 @@ class _Walk:
         if longest > _LONGEST_KEY:
             value, longest = {_shortened(key): member for key, member in value.items()}, _LONGEST_KEY
         if longest + sum(map(len, path)) > LONGEST_NAME:
-            raise DumpFormatError(f"entry {self._entry!r}: keys below {state} are too long; {NAMES_ACCEPTED}")
+            raise DumpFormatError(
+                tr(
+                    "entry {entry}: keys below {state} are too long; {names_accepted}",
+                    entry=repr(self._entry),
+                    state=state,
+                    names_accepted=NAMES_ACCEPTED,
+                )
+            )
         return value
 
     def _leaf(self, leaf: dict[str, Any], place: Place) -> None:
@@ -253,7 +268,7 @@ class TensorSource:
     def path(self, item: Item) -> Path:
         """The file of ``item``'s tensor, in the folder. Raises MissingTensorError and DumpFormatError as ``load``."""
         if item.data_name is None:
-            raise MissingTensorError(f"{item.name}: no data_name is recorded in the dump")
+            raise MissingTensorError(tr("{name}: no data_name is recorded in the dump", name=item.name))
         return self._path(item.data_name, item.name)
 
     def where(self, item: Item) -> str:
@@ -264,20 +279,30 @@ class TensorSource:
         """The file of ``data_name``: a regular file within the folder, or in folders below it."""
         shown = f"{item_name}: data_name {data_name[:300]!r}"
         if not data_name.endswith((".npy", ".pt", ".bin")):
-            raise DumpFormatError(f"{shown}: accepted are names that end in .npy, .pt or .bin")
+            raise DumpFormatError(tr("{shown}: accepted are names that end in .npy, .pt or .bin", shown=shown))
         if not {"", ".", ".."}.isdisjoint(data_name.split("/")) or "\\" in data_name or "\0" in data_name:
-            raise DumpFormatError(f"{shown}: accepted is a file name, with folders below {TENSOR_FOLDER} alone")
+            raise DumpFormatError(
+                tr(
+                    "{shown}: accepted is a file name, with folders below {tensor_folder} alone",
+                    shown=shown,
+                    tensor_folder=TENSOR_FOLDER,
+                )
+            )
         if self.folder is None:
-            raise MissingTensorError(f"{shown}: there is no folder {self._looked_in}")
+            raise MissingTensorError(
+                tr("{shown}: there is no folder {looked_in}", shown=shown, looked_in=self._looked_in)
+            )
         path = self.folder / data_name
         try:
             real = Path(self._real_folder, data_name)
             if "/" in data_name or real.is_symlink():  # any other file is where its name says
                 real = Path(os.path.realpath(real))
             if not real.is_relative_to(self._real_folder):
-                raise DumpFormatError(f"{shown}: a link that leaves {self.folder}")
+                raise DumpFormatError(tr("{shown}: a link that leaves {folder}", shown=shown, folder=self.folder))
         except (OSError, ValueError) as error:
-            raise DumpFormatError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+            raise DumpFormatError(
+                tr("{path}: cannot be read: {reason}", path=path, reason=getattr(error, "strerror", None) or error)
+            ) from error
         check_regular(real)
         return real
 

@@ -19,6 +19,7 @@ import orjson
 
 from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
 from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.translation import tr
 
 #: Bytes read at a time; more where one value alone is larger.
 _BLOCK = 1 << 20
@@ -56,7 +57,9 @@ def members(path: Path, opened: str | None = None) -> Iterator[Member]:
             yield from _object(text, opened)
             text.end()
     except OSError as error:
-        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+        ) from error
     except _Damage as damage:
         raise DamagedFileError(f"{path}: {damage}") from damage
 
@@ -93,14 +96,14 @@ class _Text:
         """Take the next character, one of ``accepted``."""
         found = self.next()
         if not found or found not in accepted:
-            raise self._damaged(f"expected {' or '.join(accepted)}", self.place)
+            raise self._damaged(tr("expected {accepted}", accepted=" or ".join(accepted)), self.place)
         self.place += 1
         return found
 
     def end(self) -> None:
         """Make sure that nothing follows."""
         if self.next():
-            raise self._damaged("expected the end of the file", self.place)
+            raise self._damaged(tr("expected the end of the file"), self.place)
 
     def value(self, *, alone: bool = False) -> Any:
         """Take the next value. A number at the end of the file may be half of one, where it is not ``alone``."""
@@ -117,7 +120,7 @@ class _Text:
             if isinstance(value, (int, float)) and self._may_go_on(end) and self._more():
                 continue  # "1." and "1e-" are 1 so far
             if isinstance(value, (int, float)) and self.text[end : end + 1] not in _ENDS and not alone:
-                raise self._damaged("expected , or }", end)
+                raise self._damaged(tr("expected , or }"), end)
             if self._may_hold_half_characters(end):
                 value = _without_lone_surrogates(value)
             self.place = self._end = end
@@ -164,7 +167,7 @@ class _Text:
             self.text, self.place = rest + self._decode(raw, final=self._ended), 0
         except UnicodeDecodeError as error:
             self.text, self.place = rest, 0
-            raise self._damaged("this is no UTF-8 text", len(rest)) from error
+            raise self._damaged(tr("this is no UTF-8 text"), len(rest)) from error
         return True
 
     def _damaged(self, what: str, place: int) -> _Damage:
@@ -179,9 +182,9 @@ class _Text:
 
 def _object(text: _Text, opened: str | None, holder: str = "") -> Iterator[Member]:
     if not text.next():
-        raise _Damage("empty: the dumping process ended before it was written")
+        raise _Damage(tr("empty: the dumping process ended before it was written"))
     if text.next() != "{":
-        raise _Damage(f"holds {kind_of(text.value(alone=True))}; accepted is an object")
+        raise _Damage(tr("holds {kind_of}; accepted is an object", kind_of=kind_of(text.value(alone=True))))
     text.take("{")
     if text.next() == "}":
         text.take("}")

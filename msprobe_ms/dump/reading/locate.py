@@ -13,6 +13,7 @@ from msprobe_ms.dump.writing.journal import JOURNAL_NAME, is_being_written, is_e
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import leads_out
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Files that hold a dump, the first that exists.
 DUMP_FILES = ("dump.json", "debug.json")
@@ -62,7 +63,7 @@ def find_places(path: Path) -> dict[Place, Path]:
     if path.is_file():
         return {place_of(path.absolute().parent): path}
     if not path.is_dir():
-        raise DumpFormatError(f"{path}: no such file or folder; {_ACCEPTED}")
+        raise DumpFormatError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED))
     if dump := _dump_or_folder(path):
         return {place_of(path.absolute()): dump}
     found = _latest_run(path, dict(_walk(path, _place_above(path.absolute()))))
@@ -150,7 +151,7 @@ def find_dumps(path: Path) -> dict[str, Path]:
     if path.is_file():
         return {path.absolute().parent.name: path}
     if not path.is_dir():
-        raise DumpFormatError(f"{path}: no such file or folder; {_ACCEPTED}")
+        raise DumpFormatError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED))
     if file := dump_file(path):
         return {path.absolute().name: file}
     folders = _latest_process(path, sorted(_subfolders(path), key=_numeric))
@@ -159,10 +160,12 @@ def find_dumps(path: Path) -> dict[str, Path]:
         return ranks
     inner = [folder for folder in folders if _INNER.fullmatch(folder.name)]
     if len(inner) == 1:
-        logger.info("%s: its only step %s is taken", path, inner[0].name)
+        logger.info(tr("{path}: its only step {name} is taken", path=path, name=inner[0].name))
         return find_dumps(inner[0])
     if inner:
-        raise DumpFormatError(f"{path}: several to choose from: {_names(folders)}; name one of them")
+        raise DumpFormatError(
+            tr("{path}: several to choose from: {names}; name one of them", path=path, names=_names(folders))
+        )
     raise _no_dump(path, folders)
 
 
@@ -170,7 +173,7 @@ def _no_dump(path: Path, folders: list[Path]) -> DumpFormatError:
     found = f"found folders {_names(folders)}" if folders else "found no folder"
     if (empty := _innermost(path)) != path:
         found = f"{empty.relative_to(path)} holds no dump.json"
-    return DumpFormatError(f"{path}: no dump in it: {found}; {_ACCEPTED}")
+    return DumpFormatError(tr("{path}: no dump in it: {found}; {accepted}", path=path, found=found, accepted=_ACCEPTED))
 
 
 def _innermost(folder: Path) -> Path:
@@ -209,9 +212,15 @@ def _latest_process(path: Path, folders: list[Path]) -> list[Path]:
 def _warn_of_processes(path: Path, latest: str, names: Iterable[str]) -> None:
     others = [name for name in names if name != latest]
     logger.warning(
-        "%s: dumps of %d processes: the latest, %s, is taken; name the folder to take another: %s",
-        path, len(others) + 1, latest, ", ".join(others),
-    )  # fmt: skip
+        tr(
+            "{path}: dumps of {count} processes: the latest, {latest}, is taken; name the folder to take "
+            "another: {others}",
+            path=path,
+            count=len(others) + 1,
+            latest=latest,
+            others=", ".join(others),
+        ),
+    )
 
 
 def _age(folder: Path) -> float | None:
@@ -235,9 +244,9 @@ def dump_file(folder: Path) -> Path | None:
     """Return the dump that ``folder`` directly holds."""
     file = next((folder / name for name in DUMP_FILES if (folder / name).is_file()), None)
     if file is not None and leads_out(file, folder):
-        raise DumpFormatError(f"{file}: a link that leaves the folder; name the file itself to read it")
+        raise DumpFormatError(tr("{file}: a link that leaves the folder; name the file itself to read it", file=file))
     if file is None and (advice := unfinished(folder)):
-        raise DumpFormatError(f"{folder}: a journal but no dump.json: {advice}")
+        raise DumpFormatError(tr("{folder}: a journal but no dump.json: {advice}", folder=folder, advice=advice))
     return file
 
 
@@ -258,15 +267,21 @@ def unfinished(folder: Path, dump: Path | None = None) -> str:
         exported = False
     if exported:
         if is_written:
-            logger.info("%s: its process is still writing it; what was recorded until now is read", folder)
+            logger.info(
+                tr("{folder}: its process is still writing it; what was recorded until now is read", folder=folder)
+            )
         return ""
     if is_written:
-        return (
-            "its process is still writing it: wait until that step is over, or copy the folder and run msprobe recover "
-            "on the copy"
+        return tr(
+            "its process is still writing it: wait until that step is over, or copy the folder and run "
+            "msprobe recover on the copy"
         )
     still = ", or is still at it" if is_written is None else ""
-    return f"its process was killed or could not write them{still}: run msprobe recover {folder}"
+    return tr(
+        "its process was killed or could not write them{still}: run msprobe recover {folder}",
+        still=still,
+        folder=folder,
+    )
 
 
 def _warn_of_second_writers(folder: Path) -> None:
@@ -275,9 +290,13 @@ def _warn_of_second_writers(folder: Path) -> None:
         others = [inner.name for inner in folder.iterdir() if _BESIDE.fullmatch(inner.name) and _age(inner) is not None]
         if others:
             logger.warning(
-                "%s: not taken: %s, written by other processes at the same time; name the folder to take one",
-                folder, ", ".join(sorted(others)),
-            )  # fmt: skip
+                tr(
+                    "{folder}: not taken: {others}, written by other processes at the same time; name the folder "
+                    "to take one",
+                    folder=folder,
+                    others=", ".join(sorted(others)),
+                ),
+            )
 
 
 def _subfolders(folder: Path) -> list[Path]:
@@ -286,7 +305,9 @@ def _subfolders(folder: Path) -> list[Path]:
         inside = (inner for inner in folder.iterdir() if inner.is_dir() and not inner.name.startswith(EARLIER))
         return [inner for inner in inside if not _BESIDE.fullmatch(inner.name)]
     except OSError as error:
-        raise DumpFormatError(f"{folder}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{folder}: cannot be read: {strerror}", folder=folder, strerror=error.strerror or error)
+        ) from error
 
 
 def _numeric(folder: Path | str) -> list[tuple[int, int, str]]:

@@ -35,6 +35,7 @@ from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
 from msprobe_ms.support.files import leads_out
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import no_garbage_collection
+from msprobe_ms.support.translation import tr
 
 __all__ = ["find_dumps", "read_dump"]
 
@@ -62,7 +63,13 @@ def read_dump(path: Path, *, sketches: bool = True) -> Dump:
     if path.is_dir():
         file = dump_file(path)
         if file is None:
-            raise DumpFormatError(f"{path}: holds no dump; accepted is a folder with {' or '.join(DUMP_FILES)}")
+            raise DumpFormatError(
+                tr(
+                    "{path}: holds no dump; accepted is a folder with {dump_files}",
+                    path=path,
+                    dump_files=" or ".join(DUMP_FILES),
+                )
+            )
         path = file
     before = _version(path) if os.path.exists(path.with_name(JOURNAL_NAME)) else ()
     with no_garbage_collection():
@@ -79,7 +86,13 @@ def read_dump(path: Path, *, sketches: bool = True) -> Dump:
     table.value_checksums = mode == "md5" and profile == "latest"
     tensors = TensorSource(path.parent, recorded if isinstance(recorded, str) else None)
     if tensors.elsewhere and mode == "tensor":
-        logger.warning("%s: no dump_tensor_data beside it: tensors are taken from %s", path, tensors.folder)
+        logger.warning(
+            tr(
+                "{path}: no dump_tensor_data beside it: tensors are taken from {folder}",
+                path=path,
+                folder=tensors.folder,
+            )
+        )
     return Dump(
         path=path,
         task=task,
@@ -107,19 +120,22 @@ def _overtaken(path: Path, before: tuple[int, ...]) -> str:
     """Why what was read, of a dump that was being written, is not what is there now; "" where it is."""
     if not before or _version(path) == before:
         return ""
-    return f"{path}: was written anew while it was read: compare again"
+    return tr("{path}: was written anew while it was read: compare again", path=path)
 
 
 def _cut_short(path: Path, extra: Mapping[str, Any]) -> str:
     """Why a dump lacks what its process would have recorded later; "" where it ended in good order."""
     if extra.get(RECOVERED) is True:
-        return f"{path}: recovered after its process was killed or could not write it; calls after that are missing"
+        return tr(
+            "{path}: recovered after its process was killed or could not write it; calls after that are missing",
+            path=path,
+        )
     if isinstance(lacks := extra.get(INCOMPLETE), str) and lacks:
         shown = "".join(each if each.isprintable() else "_" for each in lacks[:_LONGEST_REASON])
-        return f"{path}: not all could be recorded: {shown}"
+        return tr("{path}: not all could be recorded: {shown}", path=path, shown=shown)
     if advice := unfinished(path.parent, path):
-        logger.warning("%s: calls are missing in its dump.json: %s", path.parent, advice)
-        return f"{path}: calls are missing: {advice}"
+        logger.warning(tr("{parent}: calls are missing in its dump.json: {advice}", parent=path.parent, advice=advice))
+        return tr("{path}: calls are missing: {advice}", path=path, advice=advice)
     return ""
 
 
@@ -145,7 +161,9 @@ class _Reading:
                 if key == "data" and "level" not in self.envelope:  # which says how to read the entries
                     self.envelope["level"] = _level_behind(self.path)
         except RecursionError as error:
-            raise DumpFormatError(f"{self.path}: nested deeper than {DEEPEST} levels") from error
+            raise DumpFormatError(
+                tr("{path}: nested deeper than {deepest} levels", path=self.path, deepest=DEEPEST)
+            ) from error
         except DamagedFileError as error:
             if not self.entries:
                 raise
@@ -153,14 +171,34 @@ class _Reading:
             logger.warning("%s", self.damage)
         data = self.envelope.get("data")
         if data != {}:
-            raise DumpFormatError(f"{self.path}: 'data' is {kind_of(data)}; accepted is an object of entries")
+            raise DumpFormatError(
+                tr(
+                    "{path}: 'data' is {kind_of}; accepted is an object of entries",
+                    path=self.path,
+                    kind_of=kind_of(data),
+                )
+            )
         if self._strangers:
             count, first = len(self._strangers), self._strangers[0]
-            logger.warning("%s: %d unknown keys in entries are left out, first %s", self.path, count, first)
+            logger.warning(
+                tr(
+                    "{path}: {count} unknown keys in entries are left out, first {first}",
+                    path=self.path,
+                    count=count,
+                    first=first,
+                )
+            )
 
     def _add(self, name: str, body: Any) -> None:
         if not is_name(name):
-            raise DumpFormatError(f"{self.path}: entry {name[:_SHOWN]!r}… is too long; {NAMES_ACCEPTED}")
+            raise DumpFormatError(
+                tr(
+                    "{path}: entry {name}… is too long; {names_accepted}",
+                    path=self.path,
+                    name=repr(name[:_SHOWN]),
+                    names_accepted=NAMES_ACCEPTED,
+                )
+            )
         parsed = parse_entry(name)
         items: Sequence[Item]
         try:
@@ -178,7 +216,9 @@ class _Reading:
         if body is None:
             return ()
         if not isinstance(body, dict):
-            raise DumpFormatError(f"entry {name!r}: is {kind_of(body)}; accepted is an object")
+            raise DumpFormatError(
+                tr("entry {name}: is {kind_of}; accepted is an object", name=repr(name), kind_of=kind_of(body))
+            )
         if direction == PARAMETERS_GRAD or (PARAMETERS_GRAD in name and _PARAMETERS_GRAD.search(name)):
             return gradient_items(self.table, name, body)
         if not _KNOWN_KEYS.issuperset(body):
@@ -199,15 +239,17 @@ def _beside(path: Path) -> Iterator[tuple[str, Any]]:
     if not path.exists():
         return
     if leads_out(path, path.parent):
-        logger.warning("%s: a link that leaves the folder; the dump is read without it", path)
+        logger.warning(tr("{path}: a link that leaves the folder; the dump is read without it", path=path))
         return
     try:
         for _, key, value in members(path):
             yield key, value
     except RecursionError:
-        logger.warning("%s: nested deeper than %d levels; the dump is read without it", path, DEEPEST)
+        logger.warning(
+            tr("{path}: nested deeper than {deepest} levels; the dump is read without it", path=path, deepest=DEEPEST)
+        )
     except DumpFormatError as error:
-        logger.warning("%s; the dump is read without it", error)
+        logger.warning(tr("{error}; the dump is read without it", error=error))
 
 
 def _add_stacks(path: Path, entries: dict[str, Entry]) -> None:
@@ -243,8 +285,15 @@ def _add_parents(path: Path, entries: dict[str, Entry], extra: dict[str, Any]) -
                 continue
             entry.parent = known.name if known is not None else parent
     if too_long:
-        logger.warning("%s: %d calls lie in one whose name is too long, and are taken for calls outside of all; %s",
-                       path, too_long, NAMES_ACCEPTED)  # fmt: skip
+        logger.warning(
+            tr(
+                "{path}: {too_long} calls lie in one whose name is too long, and are taken for calls outside "
+                "of all; {names_accepted}",
+                path=path,
+                too_long=too_long,
+                names_accepted=NAMES_ACCEPTED,
+            )
+        )
 
 
 def _items(entries: dict[str, Entry]) -> Iterator[Item]:

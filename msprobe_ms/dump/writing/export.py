@@ -16,6 +16,7 @@ from msprobe_ms.dump.writing.json_text import Value, encode_text, value_text
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.files import Permissions
 from msprobe_ms.support.folder import Folder
+from msprobe_ms.support.translation import tr
 
 #: Called once per exported entry with how many are done and how many there are; for progress bars.
 Progress = Callable[[int, int], object]
@@ -54,7 +55,9 @@ def export_into(
         contents = Contents(journal, path)
         envelope = contents.envelope
         if envelope is None:
-            raise DumpFormatError(f"{path}: the journal's first record is missing or damaged; nothing to export")
+            raise DumpFormatError(
+                tr("{path}: the journal's first record is missing or damaged; nothing to export", path=path)
+            )
         # dump.json goes last: whoever sees it sees its companions too.
         saved = envelope.level == DEBUG
         if envelope.extra_info and not saved:
@@ -165,12 +168,18 @@ def recover(path: Path) -> Iterator[Recovered]:
     Raises DumpFormatError when ``path`` does not exist or holds no journal.
     """
     if not path.is_dir():
-        raise DumpFormatError(f"{path}: not a folder; give a dump folder, one of its steps, or a rank of a step")
+        raise DumpFormatError(
+            tr("{path}: not a folder; give a dump folder, one of its steps, or a rank of a step", path=path)
+        )
     journals = sorted(path.rglob(JOURNAL_NAME))
     if not journals:
         raise DumpFormatError(
-            f"{path}: nothing to recover here or below: no {JOURNAL_NAME}. A dump that ended in good order has none; "
-            "its dump.json is complete"
+            tr(
+                "{path}: nothing to recover here or below: no {journal_name}. A dump that ended in good "
+                "order has none; its dump.json is complete",
+                path=path,
+                journal_name=JOURNAL_NAME,
+            )
         )
     for journal in journals:
         if is_being_written(journal):

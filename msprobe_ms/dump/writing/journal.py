@@ -30,6 +30,7 @@ from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.process import ClosedError, Descriptor
+from msprobe_ms.support.translation import tr
 
 MAGIC = b"msprobe_ms journal 1\n"
 #: File name of a step's journal, beside its dump.json.
@@ -82,11 +83,17 @@ class JournalWriter:
         longer than readers take; it is then not in the file.
         """
         if len(payload) >= _LONGEST:
-            raise ValueError(f"{len(payload)} bytes are more than a record of the journal holds: {_LONGEST - 1}")
+            raise ValueError(
+                tr(
+                    "{count} bytes are more than a record of the journal holds: {longest}",
+                    count=len(payload),
+                    longest=_LONGEST - 1,
+                )
+            )
         record, written = _record(kind, payload), 0
         with self._lock:
             if (file := self._file.number) < 0:
-                raise ClosedError(EBADF, "the journal is closed", self._name)
+                raise ClosedError(EBADF, tr("the journal is closed"), self._name)
             self._take_back()
             end = os.lseek(file, 0, os.SEEK_END)
             try:
@@ -171,7 +178,9 @@ def read_records(file: BinaryIO, path: Path) -> Iterator[Record]:
     """Yield the whole records of a journal that is open, as `read_journal` does; errors name ``path``."""
     size = os.fstat(file.fileno()).st_size
     if file.read(len(MAGIC)) != MAGIC:
-        raise DumpFormatError(f"{path}: not a journal of msprobe_ms (it does not start with {MAGIC!r})")
+        raise DumpFormatError(
+            tr("{path}: not a journal of msprobe_ms (it does not start with {magic})", path=path, magic=repr(MAGIC))
+        )
     while len(head := file.read(_HEAD.size)) == _HEAD.size:
         length, expected = _HEAD.unpack(head)
         offset = file.tell() + 1
@@ -263,7 +272,12 @@ class Contents:
             except (ValueError, TypeError, RecursionError) as error:
                 place = f"the record at byte {record.offset}"
                 raise DumpFormatError(
-                    f"{path}: {place} is not one of a dump ({error}); nothing can be exported"
+                    tr(
+                        "{path}: {place} is not one of a dump ({error}); nothing can be exported",
+                        path=path,
+                        place=place,
+                        error=error,
+                    )
                 ) from error
 
     def _add(self, record: Record) -> None:
@@ -272,7 +286,7 @@ class Contents:
         elif record.kind == CALL_SITE:
             number, frames = json.loads(record.payload)
             if type(number) is not int or type(frames) is not list:
-                raise ValueError("a call site is a number and a list of frames")
+                raise ValueError(tr("a call site is a number and a list of frames"))
             self.call_sites[number] = frames
         elif record.kind == ENVELOPE:
             self.envelope = Envelope(*json.loads(record.payload))
@@ -285,17 +299,17 @@ class Contents:
             or not (parent is None or type(parent) is str)
             or not (site is None or type(site) is int)
         ):
-            raise ValueError("the name of an entry or of its parent is no text, or its call site no number")
+            raise ValueError(tr("the name of an entry or of its parent is no text, or its call site no number"))
         earlier = self.entries.get(name) if stays else self.entries.pop(name, None)
         fields = {} if earlier is None else earlier.fields
         position = offset + len(head) + 1
         for field, length in lengths:
             if type(field) is not str or type(length) is not int or length < 0:
-                raise ValueError(f"a field of {name} has no name or no length")
+                raise ValueError(tr("a field of {name} has no name or no length", name=name))
             fields[intern(field)] = (position, length)
             position += length
         if position != offset + len(payload):
-            raise ValueError(f"the fields of {name} end at byte {position}")
+            raise ValueError(tr("the fields of {name} end at byte {position}", name=name, position=position))
         if earlier is not None:
             parent, site = earlier.parent or parent, site if earlier.call_site is None else earlier.call_site
         self.entries[name] = IndexedEntry(fields, parent and intern(parent), site)

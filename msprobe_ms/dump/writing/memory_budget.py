@@ -9,6 +9,8 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import BinaryIO, NamedTuple
 
+from msprobe_ms.support.translation import tr
+
 #: Writes a tensor into a file.
 Write = Callable[[BinaryIO], None]
 
@@ -117,4 +119,4 @@ class MemoryBudget:
         return False
 
     def __str__(self) -> str:
-        return f"max_memory, {self.limit / MIB:g} MiB,"
+        return tr("max_memory, {limit:g} MiB,", limit=self.limit / MIB)

@@ -28,6 +28,7 @@ from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, OutOfMemor
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Bytes that the index of a journal takes for an entry (with what `MemoryBudget` adds for anything), and for a frame,
 #: as measured with some room.
@@ -199,7 +200,9 @@ class DumpStore:
         state = self.entries, self.incomplete
         if self._exported != state:
             if not self._journal.is_in_place():
-                raise FileNotFoundError(ENOENT, "the dump was moved or removed while it was written", str(self.folder))
+                raise FileNotFoundError(
+                    ENOENT, tr("the dump was moved or removed while it was written"), str(self.folder)
+                )
             exported = export_into(self.files, progress=progress, incomplete=self.incomplete)
             self.exported_entries, self._exported = exported.entries, state
             self._journal.note_export(exported.journal, exported.dump)
@@ -267,10 +270,14 @@ def warn_of_owner(folder: Path, place: Path, warned_before: set[str]) -> None:
     if place.name != folder.name and BESIDE not in warned_before:
         warned_before.add(BESIDE)
         logger.warning(
-            "%s: another process is writing its dump there; that of this one goes to %s, and likewise in later steps; "
-            "give each process of a job its own rank, start(model, rank_id=…), and each job its own dump_path",
-            folder, place,
-        )  # fmt: skip
+            tr(
+                "{folder}: another process is writing its dump there; that of this one goes to {place}, and "
+                "likewise in later steps; give each process of a job its own rank, start(model, rank_id=…), "
+                "and each job its own dump_path",
+                folder=folder,
+                place=place,
+            ),
+        )
 
 
 def _is_vacant(folder: Path) -> bool:
@@ -288,7 +295,7 @@ def _is_vacant(folder: Path) -> bool:
         with suppress(OSError):  # which goes on where it is, if it cannot be put back
             aside.rename(folder)
         return False
-    logger.warning("%s already held a dump; it is now %s", folder, aside)
+    logger.warning(tr("{folder} already held a dump; it is now {aside}", folder=folder, aside=aside))
     return True
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from typing import Any
 
 from mindspore import ParameterTuple, Tensor, nn
@@ -24,16 +23,20 @@ class OptimizerWatch(PatchHooks):
         def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
             @functools.wraps(original)
             def told(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
-                with suppress(MemoryError, RecursionError):  # of ours: the rest is guarded itself
+                try:
                     gradients = args[0] if args else kwargs.get("gradients", kwargs.get("grads"))
                     before(optimizer, functools.partial(updates_of, optimizer, gradients))
+                except (MemoryError, RecursionError):  # of ours: the rest is guarded itself
+                    pass
                 try:
                     result = original(optimizer, *args, **kwargs)
                 except BaseException:
                     before(optimizer, None)
                     raise
-                with suppress(MemoryError, RecursionError):
+                try:  # noqa: SIM105 (to make a context may fail as well)
                     after(optimizer)
+                except (MemoryError, RecursionError):
+                    pass
                 return result
 
             return told

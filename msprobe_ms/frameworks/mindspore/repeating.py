@@ -15,7 +15,7 @@ from mindspore import Parameter, Tensor, ops
 from msprobe_ms.arrays.changes import Change, bits_of, measure
 from msprobe_ms.dump.dialects import PRIMITIVE
 from msprobe_ms.frameworks.mindspore.arrays import is_in_memory, to_numpy, widened
-from msprobe_ms.frameworks.repeating import SMALL, Repeater, Restore, bounds_of, first_and_last
+from msprobe_ms.frameworks.repeating import SMALL, Repeater, Restore, bounds_of, first_and_last, one_of
 
 _FLOATS = {
     mindspore.float16: "float16",
@@ -136,8 +136,7 @@ class MindSporeRepeater(Repeater):
         return prefix == PRIMITIVE and _DRAWING.fullmatch(name) is not None
 
     def watch_gradient(self, tensor: Any, hook: Callable[[Any], None]) -> None:
-        number = tensor._output_index
-        tensor._grad_node.register_prehook(lambda gradients: hook(gradients[number]))
+        tensor._grad_node.register_prehook(one_of(tensor._output_index, hook))
 
     def gradients(
         self,

@@ -6,6 +6,7 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -19,8 +20,10 @@ from msprobe_ms.arrays.statistics import LARGE, checksum, statistics, summary, s
 from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
+from msprobe_ms.frameworks.kernel_dump import DeviceDump
 from msprobe_ms.frameworks.own_hooks import telling
 from msprobe_ms.frameworks.pytorch import device_statistics, modes
+from msprobe_ms.frameworks.pytorch.acl_dump import AclDump
 from msprobe_ms.frameworks.pytorch.autograd import TensorHook, TorchGraph
 from msprobe_ms.frameworks.pytorch.device_statistics import FiguresOfTensor
 from msprobe_ms.frameworks.pytorch.repeating import TorchRepeater
@@ -238,6 +241,11 @@ class PyTorch(TorchModules):
 
     def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Hooks | None:
         return TensorHook(tensor, telling(on_gradient))
+
+    # -- kernels (level L2) ----------------------------------------------------------------------------------------
+
+    def device_dump(self, configuration: Path | None) -> DeviceDump:
+        return AclDump(configuration)
 
     # -- modules ---------------------------------------------------------------------------------------------------
 

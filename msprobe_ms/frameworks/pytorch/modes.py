@@ -26,7 +26,7 @@ from torch.overrides import (
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _pop_mode, _push_mode
 
 from msprobe_ms.frameworks import quiet
-from msprobe_ms.support.patching import wrapped_by_us
+from msprobe_ms.support.stand_in import genuine
 
 _no_functions = _C.DisableTorchFunction
 _grad_is_enabled, _enable_grad = _C.is_grad_enabled, _C._set_grad_enabled
@@ -183,7 +183,7 @@ def _probed(method: Callable[..., Any]) -> tuple[Callable[..., Any], bool]:
             except Exception:
                 continue
             if isinstance(found, tuple):
-                return wrapped_by_us(found[0]) or found[0], found[1]
+                return genuine(found[0]), found[1]
     return method, False
 
 
@@ -196,9 +196,8 @@ def beside_wrappers() -> list[tuple[Any, str, Callable[[Any], Any]]]:
 def _telling_of_functions(original: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(original)
     def tell(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        wrapped = None
         with suppress(MemoryError, RecursionError):
-            wrapped = wrapped_by_us(function)
-        return original(function if wrapped is None else wrapped, *args, **kwargs)
+            function = genuine(function)
+        return original(function, *args, **kwargs)
 
     return tell

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from msprobe_ms.arrays.changes import Change, bits_of, measure
-from msprobe_ms.frameworks.repeating import SMALL, Repeater, Restore, bounds_of, first_and_last
+from msprobe_ms.frameworks.repeating import SMALL, Repeater, Restore, bounds_of, first_and_last, one_of
 
 _FLOATS = {
     torch.float16: "float16",
@@ -127,8 +127,7 @@ class TorchRepeater(Repeater):
         return _autocast([(kind, None) for kind in _kinds()] if self.casts() else [])
 
     def watch_gradient(self, tensor: Any, hook: Callable[[Any], None]) -> None:
-        number = tensor.output_nr
-        tensor.grad_fn.register_prehook(lambda gradients: hook(gradients[number]))
+        tensor.grad_fn.register_prehook(one_of(tensor.output_nr, hook))
 
     def gradients(
         self,

@@ -14,6 +14,7 @@ from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import ThisProcess
+from msprobe_ms.support.translation import tr
 
 
 class StepRule:
@@ -191,8 +192,10 @@ class TrainingRecorder(Listener):
             self._give_way()
         elif self._alone:
             logger.warning(
-                "msprobe run: nothing is recorded: the script called no network and computed no gradients of one in "
-                "MindSpore or PyTorch, in this process, that could be seen"
+                tr(
+                    "msprobe run: nothing is recorded: the script called no network and computed no gradients of "
+                    "one in MindSpore or PyTorch, in this process, that could be seen"
+                )
             )
 
     # -- which networks --------------------------------------------------------------------------------------------
@@ -251,19 +254,19 @@ class TrainingRecorder(Listener):
             self._debugger.retire()  # at once; what is driven in its place may have to wait for something at the end
         self._refused, self._running = True, False
         logger.warning(
-            "msprobe run: the script uses a PrecisionDebugger of its own: it alone records, as without msprobe run"
+            tr("msprobe run: the script uses a PrecisionDebugger of its own: it alone records, as without msprobe run")
         )
 
     def _refuse(self, why: str) -> None:
         self._refused = True
-        logger.warning("msprobe run: nothing is recorded: %s; the script goes on", why)
+        logger.warning(tr("msprobe run: nothing is recorded: {why}; the script goes on", why=why))
 
     def _say(self, text: str) -> None:
         self._say_once(text, text)
 
     def _say_once(self, key: str, text: str) -> None:
         if key not in self._said and (self._debugger is None or self._debugger.speaks):
-            logger.info("msprobe run: %s", text)
+            logger.info(tr("msprobe run: {text}", text=text))
         self._said.add(key)
 
 

@@ -14,6 +14,7 @@ from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.page.template import escaped
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 
 class Recording(RecordedStep):
@@ -27,7 +28,7 @@ class Recording(RecordedStep):
 
     def __enter__(self) -> Recording:
         if self._folder is not None:
-            raise UsageError("record: a recording holds one step; call record again for another")
+            raise UsageError(tr("record: a recording holds one step; call record again for another"))
         self._debugger.begin_unused_step()
         self._debugger.steps_are_called = True  # the block is one step
         self._folder = self._debugger.folder
@@ -50,7 +51,7 @@ class Recording(RecordedStep):
         if self._dump is None:
             folder = self.path
             if self._running:
-                raise UsageError("record: the step is still being recorded; read it after the with block")
+                raise UsageError(tr("record: the step is still being recorded; read it after the with block"))
             self._dump = read_dump(folder) if dump_file(folder) else None
         return self._dump
 
@@ -76,7 +77,14 @@ def open_recording(debugger: type[BaseDebugger], model: Any, settings: Mapping[s
     """
     for key in _OF_MANY_STEPS:
         if key in settings:
-            raise UsageError(f"record: {key} is not accepted: a recording holds one step; use a PrecisionDebugger")
+            raise UsageError(
+                tr("record: {key} is not accepted: a recording holds one step; use a PrecisionDebugger", key=key)
+            )
     if settings["task"] == GRADIENT_TASK:
-        raise UsageError(f"record: task {GRADIENT_TASK} writes no dump; use a PrecisionDebugger and its monitor")
+        raise UsageError(
+            tr(
+                "record: task {gradient_task} writes no dump; use a PrecisionDebugger and its monitor",
+                gradient_task=GRADIENT_TASK,
+            )
+        )
     return Recording(debugger(settings=settings), model)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.recording.entry_points.when_imported import WhenImported, forget_imports
+from msprobe_ms.support.translation import tr
 
 #: What is to be recorded, as JSON; the startup file knows the name as well.
 VARIABLE = "MSPROBE_RUN"
@@ -83,7 +84,14 @@ class _Imports:
         try:
             self._watch(name)
         except Exception as error:
-            logger.warning("msprobe run: %s is not recorded: %s: %s", sys.argv[:1], type(error).__name__, error)
+            logger.warning(
+                tr(
+                    "msprobe run: {argv} is not recorded: {name}: {error}",
+                    argv=sys.argv[:1],
+                    name=type(error).__name__,
+                    error=error,
+                )
+            )
 
     def _watch(self, name: str) -> None:
         from msprobe_ms.recording.entry_points.auto import drive_itself

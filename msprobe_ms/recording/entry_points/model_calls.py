@@ -11,6 +11,7 @@ from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import Patch
+from msprobe_ms.support.translation import tr
 
 
 class CallSteps:
@@ -58,7 +59,7 @@ class CallSteps:
         try:
             self._debugger.start(network)
         except MsprobeError as error:
-            logger.warning("%s; the network is recorded no more", error)
+            logger.warning(tr("{error}; the network is recorded no more", error=error))
             self.remove()
             return False
         return True

@@ -23,6 +23,7 @@ from msprobe_ms.recording.entry_points.auto import Drive, TrainingRecorder, driv
 from msprobe_ms.recording.entry_points.when_imported import WhenImported, forget_imports
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Frames of these files around the script's own are none of its traceback.
 _OURS = (__file__, runpy.__file__)
@@ -72,7 +73,14 @@ class Watches:
         except Exception as error:  # another package of this name, or a release of it that is not known
             if name == "torch" and _is_msadapter():
                 return  # whose training MindSpore tells of
-            logger.warning("msprobe run: %s cannot be watched: %s: %s", name, type(error).__name__, error)
+            logger.warning(
+                tr(
+                    "msprobe run: {name} cannot be watched: {other_name}: {error}",
+                    name=name,
+                    other_name=type(error).__name__,
+                    error=error,
+                )
+            )
             return
         recorder = TrainingRecorder(
             debugger, partial(debugger, **self._arguments), training.find_networks(), self._drive, alone=self._alone
@@ -105,7 +113,9 @@ def prepare_script(
     """
     importer = None if as_module else _importer(target)
     if not as_module and importer is None and not _can_be_opened(target):
-        raise UsageError(f"run: {target}: no such script; give a Python file, or -m and the name of a module")
+        raise UsageError(
+            tr("run: {target}: no such script; give a Python file, or -m and the name of a module", target=target)
+        )
 
     def run() -> int:
         main = _main_module()

@@ -25,6 +25,7 @@ from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import insist
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -99,14 +100,20 @@ class GraphStep(Step):
 
     def _warn_refused(self, error: OSError) -> None:
         reason = error.strerror or error
-        logger.warning("%s: %s; what runs in graphs is not recorded, training goes on", self._folder, reason)
+        logger.warning(
+            tr(
+                "{folder}: {reason}; what runs in graphs is not recorded, training goes on",
+                folder=self._folder,
+                reason=reason,
+            )
+        )
 
     # -- the step's life -------------------------------------------------------------------------------------------
 
     def start(self, model: Any, token_range: TokenRange | None = None) -> None:
         if token_range is not None:
             raise UsageError(
-                "start: token_range counts calls of a model in dynamic graphs; leave it out in compiled ones"
+                tr("start: token_range counts calls of a model in dynamic graphs; leave it out in compiled ones")
             )
         self.pause()  # whoever starts again without a stop has one observer
         modules = list(named_bases(self._framework, model, partial(self.failed, where="start")))
@@ -144,9 +151,11 @@ class GraphStep(Step):
         part.dump.guard(part.dump.sinks.close, "step")
         if part.dump.is_empty and not part.recorder.saw_calls:
             logger.warning(
-                "%s: nothing was recorded: no module of the network ran in a graph between start and stop; is it the "
-                "network that was given to start?",
-                part.dump.folder,
+                tr(
+                    "{folder}: nothing was recorded: no module of the network ran in a graph between start and "
+                    "stop; is it the network that was given to start?",
+                    folder=part.dump.folder,
+                ),
             )
         part.dump.close(self.status, lambda: part.recorder.warn_of_unused(unused))
 
@@ -234,7 +243,9 @@ class GraphDumper(Dumper):
         tapped = tapped_by(config.data_mode, config.task, parameters=config.parameters)
         taps = framework.graph_taps(tapped, config.dump_path, config.permissions)
         if taps is None:
-            raise UsageError(f"level {config.level}: {framework.no_graph_taps}")
+            raise UsageError(
+                tr("level {level}: {no_graph_taps}", level=config.level, no_graph_taps=framework.no_graph_taps)
+            )
         self._taps = taps
 
     def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> GraphStep:

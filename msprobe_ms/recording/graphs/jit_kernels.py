@@ -29,6 +29,7 @@ from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.files import replacing
 from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.process import ThisProcess
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -75,7 +76,7 @@ class JitKernels:
         if self._dump.in_force is not None:
             return None
         if os.environ.get(CONFIGURATION):
-            return f"{CONFIGURATION} is set, and MindSpore dumps what that file says"
+            return tr("{configuration} is set, and MindSpore dumps what that file says", configuration=CONFIGURATION)
         folder, environment = self._config.dump_path, Environment()
         path, was_there = folder / "kernel_jit_dump.json", folder.exists()
         try:

@@ -28,6 +28,7 @@ from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.files import Permissions, replacing
 from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -73,7 +74,7 @@ class KernelStep(Step):
     def start(self, model: Any, token_range: TokenRange | None) -> None:
         if token_range is not None:
             raise UsageError(
-                "start: token_range counts calls of the model, which compiled graphs do not show; leave it"
+                tr("start: token_range counts calls of the model, which compiled graphs do not show; leave it")
             )
         models = model if isinstance(model, (list, tuple)) else [] if model is None else [model]
         for each in models:
@@ -92,7 +93,15 @@ class KernelStep(Step):
             self._index()
         except (OSError, MsprobeError) as error:
             where = "its raw files are whole" if os.path.exists(self._data_folder) else "no raw files are there"
-            logger.warning("%s: step %d has no index: %s; %s", self.folder, self._step, error, where)
+            logger.warning(
+                tr(
+                    "{folder}: step {step} has no index: {error}; {where}",
+                    folder=self.folder,
+                    step=self._step,
+                    error=error,
+                    where=where,
+                )
+            )
         finally:
             self._opened.close()
 
@@ -122,7 +131,9 @@ class KernelStep(Step):
         try:
             reduce(files, categories, self._config.permissions)
         except OSError as error:
-            logger.warning("%s: raw files of step %d stay: %s", self.folder, self._step, error)
+            logger.warning(
+                tr("{folder}: raw files of step {step} stay: {error}", folder=self.folder, step=self._step, error=error)
+            )
 
     def _forget(self, files: Sequence[KernelFile]) -> None:
         """Nothing was wrong: the parameters, which are dumped all the same, say nothing."""
@@ -133,10 +144,14 @@ class KernelStep(Step):
     def _warn_of_emptiness(self) -> None:
         named = " that list names" if self._config.list else ""
         logger.warning(
-            "%s: nothing was recorded: no kernel of a compiled graph%s ran between start and stop, or MindSpore had "
-            "run a graph before PrecisionDebugger was constructed: it reads one dump configuration, at its first graph",
-            self.folder, named,
-        )  # fmt: skip
+            tr(
+                "{folder}: nothing was recorded: no kernel of a compiled graph{named} ran between start and "
+                "stop, or MindSpore had run a graph before PrecisionDebugger was constructed: it reads one "
+                "dump configuration, at its first graph",
+                folder=self.folder,
+                named=named,
+            ),
+        )
 
 
 #: Where MindSpore looks for the configuration, and where a device that runs graphs as a whole looks.
@@ -154,7 +169,7 @@ class KernelDumper(Dumper):
         super().__init__(config, framework, apis, quotas)
         mode = framework.execution_mode()
         if mistakes := _mistakes(config, mode):
-            raise UsageError("\n".join(f"PrecisionDebugger: {mistake}" for mistake in mistakes))
+            raise UsageError("\n".join(tr("PrecisionDebugger: {mistake}", mistake=mistake) for mistake in mistakes))
         self._dump = framework.kernel_dump()
         self._name, self._document = _configuration(config, mode, self._dump.version)
         self._reduces = config.task == "statistics" and self._dump.on_cpu
@@ -178,9 +193,13 @@ class KernelDumper(Dumper):
         users = os.environ.get(CONFIGURATION)
         if users and os.path.realpath(users) != os.path.realpath(path):
             logger.warning(
-                "%s is set to %s: MindSpore dumps what that file says, and nothing is recorded here. "
-                "Take it out of the environment to have kernels recorded", CONFIGURATION, users,
-            )  # fmt: skip
+                tr(
+                    "{configuration} is set to {users}: MindSpore dumps what that file says, and nothing is "
+                    "recorded here. Take it out of the environment to have kernels recorded",
+                    configuration=CONFIGURATION,
+                    users=users,
+                ),
+            )
             return False
         blind = config.task in CHECKS and self._dump.on_cpu
         adapted = self._dump.on_cpu and not blind
@@ -192,10 +211,20 @@ class KernelDumper(Dumper):
             with replacing(path, config.permissions) as file:
                 file.write(json.dumps(document, indent=4, ensure_ascii=False).encode("utf-8", "surrogateescape"))
         except OSError as error:
-            raise UsageError(f"PrecisionDebugger: {path}: {error.strerror}; kernels cannot be recorded") from error
+            raise UsageError(
+                tr(
+                    "PrecisionDebugger: {path}: {strerror}; kernels cannot be recorded",
+                    path=path,
+                    strerror=error.strerror,
+                )
+            ) from error
         if blind:
             logger.warning(
-                "task %s: kernels on CPU report nothing, and nothing is recorded; %s is for Ascend", config.task, path
+                tr(
+                    "task {task}: kernels on CPU report nothing, and nothing is recorded; {path} is for Ascend",
+                    task=config.task,
+                    path=path,
+                )
             )
             return False
         self._environment.set(CONFIGURATION, str(path))
@@ -206,11 +235,13 @@ class KernelDumper(Dumper):
         if problem := self._dump.read_configuration(NOWHERE):
             self._environment.put_back()
             path.unlink(missing_ok=True)
-            raise UsageError(f"PrecisionDebugger: MindSpore does not accept {path}: {problem}")
+            raise UsageError(
+                tr("PrecisionDebugger: MindSpore does not accept {path}: {problem}", path=path, problem=problem)
+            )
         return True
 
     def _warn_of_idle_keys(self, config: Config, mode: ExecutionMode) -> None:
-        idle = ["api_list"] if config.api_list is not None else []
+        idle = [key for key in ("api_list", "acl_config") if config.asks_for(key)]
         if self._dump.on_cpu:
             idle += ["async_dump"] if config.async_dump else []
             idle += [key for key in ("device", "precision") if config.asks_for(key)]
@@ -219,7 +250,7 @@ class KernelDumper(Dumper):
         if config.task in CHECKS:
             idle += [key for key, value in (("list", config.list), ("data_mode", config.data_mode - {"all"})) if value]
         if idle:
-            logger.info("these configuration keys have no effect on kernels here: %s", ", ".join(idle))
+            logger.info(tr("these configuration keys have no effect on kernels here: {idle}", idle=", ".join(idle)))
 
     def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> KernelStep | None:
         if not self._active:
@@ -245,9 +276,12 @@ class KernelDumper(Dumper):
                 if str(raw) not in self._warned:
                     self._warned.add(str(raw))
                     logger.warning(
-                        "%s: MindSpore writes kernels of another process there; those of this one are not recorded. "
-                        "Give each process of a job its own rank, and each job its own dump_path", raw,
-                    )  # fmt: skip
+                        tr(
+                            "{raw}: MindSpore writes kernels of another process there; those of this one are not "
+                            "recorded. Give each process of a job its own rank, and each job its own dump_path",
+                            raw=raw,
+                        ),
+                    )
                 return False
             self._raw = opened
         return True
@@ -257,7 +291,9 @@ class KernelDumper(Dumper):
         document = _configuration(config, mode, self._dump.version)[1]
         if document != self._document:
             self._document = document
-            logger.warning("kernels are selected as when the job began: MindSpore reads its configuration only once")
+            logger.warning(
+                tr("kernels are selected as when the job began: MindSpore reads its configuration only once")
+            )
 
     def announce(self, models: Sequence[Any]) -> None:
         if self._active and not self._over:
@@ -313,4 +349,4 @@ def _move_iteration_aside(data_folder: Path, step: int, permissions: Permissions
             number += 1
         permissions.make_folder(aside.parent)
         there.rename(aside)
-        logger.warning("%s already held kernels; it is now %s", there, aside)
+        logger.warning(tr("{there} already held kernels; it is now {aside}", there=there, aside=aside))

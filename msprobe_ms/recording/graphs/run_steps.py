@@ -12,6 +12,7 @@ from msprobe_ms.recording.graphs.step_calls import calls_step
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import Hooks
 from msprobe_ms.support.process import ThisProcess
+from msprobe_ms.support.translation import tr
 
 
 class RunsOfStep:
@@ -84,7 +85,7 @@ class RunSteps:
         if not self._begun:
             if self._is_stepped():
                 return self.remove()
-            logger.info("steps: each run of %s is one, as step() has not been called", run.name)
+            logger.info(tr("steps: each run of {name} is one, as step() has not been called", name=run.name))
         self._begun += 1
         return self._begins()
 
@@ -93,16 +94,23 @@ class RunSteps:
         begun, self._begun = self._begun, 0
         if begun:
             logger.warning(
-                "step: called for the first time after a graph had run %d times since start, which were taken for "
-                "steps: step %d holds the first run alone, those after it are in steps of their own. That was step %d; "
-                "from here on steps end where step is called", begun + 1, step - begun, step - begun,
-            )  # fmt: skip
+                tr(
+                    "step: called for the first time after a graph had run {begun} times since start, which were "
+                    "taken for steps: step {step} holds the first run alone, those after it are in steps of "
+                    "their own. That was step {step}; from here on steps end where step is called",
+                    begun=begun + 1,
+                    step=step - begun,
+                ),
+            )
         return begun
 
     def warn_of_repetition(self) -> None:
         """The training is over, and steps were never called."""
         if (name := self._runs.repeated) is not None:
             logger.warning(
-                "steps: %s ran several times and no optimizer after it; they count as one step, as where gradients are "
-                "accumulated. Call step() where a step ends", name,
-            )  # fmt: skip
+                tr(
+                    "steps: {name} ran several times and no optimizer after it; they count as one step, as where "
+                    "gradients are accumulated. Call step() where a step ends",
+                    name=name,
+                ),
+            )

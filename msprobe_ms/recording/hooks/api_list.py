@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,10 +15,16 @@ from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.support.errors import ConfigError, UsageError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import show
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.yaml_files import UnreadableError, read_texts
 
 #: Set on classes whose attributes can be replaced: made by Python code (``Py_TPFLAGS_HEAPTYPE``).
 _CHANGEABLE = 1 << 9
+
+#: Methods that every object has, but for comparisons, and others by which Python or a framework handles objects.
+_OF_OBJECTS = frozenset(dir(object)) - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"} | {
+    "__del__", "__getattr__", "__get__", "__instancecheck__", "__torch_function__", "__torch_dispatch__",
+}  # fmt: skip
 
 #: Largest API list read; a longer file is not an API list.
 _LONGEST_LIST = 1 << 17
@@ -63,10 +70,17 @@ class ApiList:
                 missing.append(key)
             else:
                 space = self._namespaces.get(key) or _import_namespace(key, source)
-                self._add(space, [_existing(space, name, source) for name in names])
+                self._add(space, [name for name in names if _exists(space, name, source)])
         if missing:
             names, more = ", ".join(missing[:_NAMED]), f" and {len(missing) - _NAMED} more" * (len(missing) > _NAMED)
-            logger.warning("%s: not recorded, not in this framework: %s%s", source, names, more)
+            logger.warning(
+                tr(
+                    "{source}: not recorded, not in this framework: {names}{more}",
+                    source=source,
+                    names=names,
+                    more=more,
+                )
+            )
 
     def _by_head(self, head: str) -> list[Namespace]:
         """The namespaces that other tools call ``functional``, ``tensor``, ``ops``, ``mint.nn.functional``."""
@@ -91,21 +105,46 @@ def _read_list(path: Path) -> dict[str, list[str]]:
     try:
         content = read_texts(path, _LONGEST_LIST) or {}
     except UnreadableError as error:
-        raise ConfigError(f"{path}: api_list: {error}; expected {form}") from None
+        raise ConfigError(tr("{path}: api_list: {error}; expected {form}", path=path, error=error, form=form)) from None
     if not isinstance(content, dict):
-        raise ConfigError(f"{path}: api_list holds a {type(content).__name__}; expected {form}")
+        raise ConfigError(
+            tr("{path}: api_list holds a {name}; expected {form}", path=path, name=type(content).__name__, form=form)
+        )
     for key, names in content.items():
         if not isinstance(key, str) or not isinstance(names, list) or not all(isinstance(n, str) for n in names):
-            raise ConfigError(f"{path}: {key}: {show(names)} is not accepted; expected {form}")
+            raise ConfigError(
+                tr(
+                    "{path}: {key}: {names} is not accepted; expected {form}",
+                    path=path,
+                    key=key,
+                    names=show(names),
+                    form=form,
+                )
+            )
     return content
 
 
 def _import_namespace(path: str, source: Path) -> Namespace:
+    if path.partition(".")[0] in sys.stdlib_module_names:  # which everything calls, recording itself as well
+        raise ConfigError(
+            tr(
+                "{source}: {path}: belongs to Python; give a module or class whose functions take tensors",
+                source=source,
+                path=path,
+            )
+        )
     holder = _imported(path, source)
     if _holds_apis(holder):
         return Namespace(path, path.rpartition(".")[2], holder)
     kind = "built-in class" if isinstance(holder, type) else type(holder).__name__
-    raise ConfigError(f"{source}: {path}: a {kind} cannot be recorded; give a module or a class written in Python")
+    raise ConfigError(
+        tr(
+            "{source}: {path}: a {kind} cannot be recorded; give a module or a class written in Python",
+            source=source,
+            path=path,
+            kind=kind,
+        )
+    )
 
 
 def _holds_apis(holder: Any) -> bool:
@@ -127,12 +166,24 @@ def _imported(path: str, source: Path) -> Any:
         except Exception as error:  # a module of the user's own may fail in any way
             raise _import_error(path, source, error) from error
     raise ConfigError(
-        f"{source}: {path}: no such module or class can be imported; give a dotted name like mindspore.ops"
+        tr(
+            "{source}: {path}: no such module or class can be imported; give a dotted name like mindspore.ops",
+            source=source,
+            path=path,
+        )
     )
 
 
 def _import_error(path: str, source: Path, error: Exception) -> ConfigError:
-    return ConfigError(f"{source}: {path}: importing it failed: {type(error).__name__}: {error}")
+    return ConfigError(
+        tr(
+            "{source}: {path}: importing it failed: {name}: {error}",
+            source=source,
+            path=path,
+            name=type(error).__name__,
+            error=error,
+        )
+    )
 
 
 def _is_installed(package: str) -> bool:
@@ -143,21 +194,60 @@ def _is_installed(package: str) -> bool:
 
 
 def _is_there(space: Namespace, name: str) -> bool:
-    return callable(getattr(space.holder, name, None))
+    return _is_api(space.holder, name)
 
 
-def _existing(space: Namespace, name: str, source: Path) -> str:
+def _is_api(holder: Any, name: str) -> bool:
+    """Whether it can be called, and is neither a class, by which objects are told, nor what makes and reads objects."""
+    value = getattr(holder, name, None)
+    return callable(value) and not isinstance(value, type) and name not in _OF_OBJECTS
+
+
+def _exists(space: Namespace, name: str, source: Path) -> bool:
     if _is_there(space, name):
-        return name
-    raise ConfigError(f"{source}: {space.path}: {name!r} is not something that can be called there")
+        return True
+    if isinstance(getattr(space.holder, name, None), type):
+        logger.warning(
+            tr(
+                "{source}: {found} is a class, and not recorded; its methods can be, listed under its name",
+                source=source,
+                found=f"{space.path}.{name}",
+            )
+        )
+        return False
+    what = (
+        tr("handles objects, and is no operation")
+        if name in _OF_OBJECTS
+        else tr("is not something that can be called there")
+    )
+    raise ConfigError(tr("{source}: {path}: {name} {what}", source=source, path=space.path, name=repr(name), what=what))
 
 
 def check_custom_api(where: str, module: Any, api: Any, prefix: Any) -> None:
     """Raises UsageError for what cannot be wrapped."""
     if not _holds_apis(module):
         kind = type(module).__name__
-        raise UsageError(f"{where}: module is a {kind}; give a module or a class written in Python")
-    if not isinstance(api, str) or not callable(getattr(module, api, None)):
-        raise UsageError(f"{where}: {api!r} is not something that can be called in {module.__name__}; give its name")
+        raise UsageError(
+            tr("{where}: module is a {kind}; give a module or a class written in Python", where=where, kind=kind)
+        )
+    if isinstance(api, str) and isinstance(getattr(module, api, None), type):
+        raise UsageError(
+            tr("{where}: {api} is a class; give it as the module, and the name of a method", where=where, api=api)
+        )
+    if not isinstance(api, str) or not _is_api(module, api):
+        raise UsageError(
+            tr(
+                "{where}: {api} is not something that can be called in {name}; give its name",
+                where=where,
+                api=repr(api),
+                name=module.__name__,
+            )
+        )
     if prefix is not None and (not isinstance(prefix, str) or not prefix):
-        raise UsageError(f'{where}: api_prefix {prefix!r} is not accepted; give a text, such as "Custom"')
+        raise UsageError(
+            tr(
+                '{where}: api_prefix {prefix} is not accepted; give a text, such as "Custom"',
+                where=where,
+                prefix=repr(prefix),
+            )
+        )

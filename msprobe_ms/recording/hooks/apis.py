@@ -36,7 +36,7 @@ def writes_in_place(prefix: str, name: str) -> bool:
 class ApiHooks:
     """The wrappers of one debugger, made once. ``install`` and ``remove`` may be repeated."""
 
-    def __init__(self, framework: Framework, apis: ApiList, *, layers: bool = False) -> None:
+    def __init__(self, framework: Framework, apis: ApiList, *, layers: bool = False, primitives: bool = True) -> None:
         self._framework = framework
         #: What they were made of.
         self.chosen = apis
@@ -44,7 +44,7 @@ class ApiHooks:
         self._patches = [*self._make_patches(apis), *(Patch(*each) for each in framework.beside_wrappers())]
         if layers:
             self._patches.append(layer_patch(framework, lambda: self._recorder))
-        self._primitives = PrimitiveHooks(framework)
+        self._primitives = PrimitiveHooks(framework) if primitives else None
         self._early = EarlyBindings()
         self._copies = framework.clean_copies()
         self._models: Any = None
@@ -57,7 +57,8 @@ class ApiHooks:
             self._copies.install()
         for patch in self._patches:
             patch.apply()
-        self._primitives.install(recorder, models)
+        if self._primitives is not None:
+            self._primitives.install(recorder, models)
         self._models = models
         self._install_early()
 
@@ -75,8 +76,9 @@ class ApiHooks:
         """Put the framework's own functions back; wrappers somebody still holds only pass calls on."""
         self._models = self._recorder = None
         copies = [] if self._copies is None else [self._copies.remove]
+        primitives = [] if self._primitives is None else [self._primitives.remove]
         undo = (patch.undo for patch in reversed(self._patches))
-        do_all([self._early.remove, self._primitives.remove, *undo, *copies])
+        do_all([self._early.remove, *primitives, *undo, *copies])
 
     def register(self, holder: Any, name: str, prefix: str) -> None:
         """Wrap one more callable, ``holder.name``, under another prefix if it was registered before."""

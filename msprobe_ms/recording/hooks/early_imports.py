@@ -221,9 +221,7 @@ class _Search:
             function = value.__func__ if is_static else value
             after = self._after(function)
             if after is not function:
-                # What does not bind as a method must not begin to.
-                binds = not is_static and (hasattr(type(function), "__get__") or type(function) is tuple)
-                kept = after if binds else staticmethod(after)
+                kept = staticmethod(after) if is_static else after
                 self._undo.append(partial(_restore_attribute, holder, name, value, kept))
                 type.__setattr__(holder, name, kept)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ class PrimitiveHooks:
     """The wrappers of one debugger on the ``__call__`` of operator classes. ``install`` and ``remove`` may be repeated.
 
     An operator is named after the attribute under which a module of the model holds it, ``Primitive.conv2d.Conv2D``;
-    one that no module holds after its class, ``Primitive.Conv2D.Conv2D``.
+    one that no module holds after its class, ``Primitive.Conv2D.Conv2D``. Without a model the modules are those that
+    are called.
     """
 
     def __init__(self, framework: Framework) -> None:
@@ -39,12 +41,15 @@ class PrimitiveHooks:
         #: By identity; the operator is kept with its subject, so that no other takes its number in memory.
         self._by_operator: dict[int, tuple[Any, Subject | None]] = {}
         self._recorder: CallTaker | None = None
+        self._module_calls = Patch(*framework.layer_call(), self._wrap_module_call)
 
     def install(self, recorder: CallTaker, models: Any) -> None:
         """Bring calls of operators to ``recorder`` until ``remove``; ``models`` is a module, several, or None."""
         if self._framework.operators_left_out is None:
             return
         self._recorder = recorder
+        if models is None:
+            self._module_calls.apply()
         self._name_after_attributes(models)
         for operator_class in self._framework.operator_classes():
             # Classes appear as libraries are imported and operators defined.
@@ -57,18 +62,31 @@ class PrimitiveHooks:
         """Put the classes' own ``__call__`` back."""
         self._recorder = None
         self._by_operator = {}
-        do_all(patch.undo for patch in self._patches.values())
+        do_all(patch.undo for patch in (self._module_calls, *self._patches.values()))
 
     def _name_after_attributes(self, models: Any) -> None:
         several = models if isinstance(models, (list, tuple)) else [] if models is None else [models]
         for model in several:
             for _, module in self._framework.named_modules(model):
-                for attribute, operator in self._framework.operators(module):
-                    name = self._framework.operator_name(operator)
-                    left_out = name in self._left_out
-                    subject = None if left_out else self._subject(f"{PREFIX}.{attribute}.{name}", operator)
-                    # An operator under two names goes by the first.
-                    self._by_operator.setdefault(id(operator), (operator, subject))
+                self._name_operators_of(module)
+
+    def _name_operators_of(self, module: Any) -> None:
+        for attribute, operator in self._framework.operators(module):
+            if id(operator) in self._by_operator:
+                continue  # under two names it goes by the first
+            name = self._framework.operator_name(operator)
+            subject = None if name in self._left_out else self._subject(f"{PREFIX}.{attribute}.{name}", operator)
+            self._by_operator[id(operator)] = operator, subject
+
+    def _wrap_module_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._recorder is not None:
+                with suppress(Exception):
+                    self._name_operators_of(module)
+            return original(module, *args, **kwargs)
+
+        return call
 
     def _subject(self, base: str, operator: Any) -> Subject:
         name = self._framework.operator_name(operator)

@@ -13,6 +13,7 @@ from msprobe_ms.dump.gradient_files import direction_file, directions, summary, 
 from msprobe_ms.recording.process_rank import ProcessRank
 from msprobe_ms.support.files import replacing
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -47,9 +48,15 @@ class GradientFiles:
             except FileExistsError:
                 continue
             if run:
-                logger.warning("monitor: %s holds another run; this one goes to %s", self.config.dump_path, parent)
+                logger.warning(
+                    tr(
+                        "monitor: {dump_path} holds another run; this one goes to {parent}",
+                        dump_path=self.config.dump_path,
+                        parent=parent,
+                    )
+                )
             return parent / rank
-        raise OSError(f"{self.config.dump_path}: holds {_MOST_RUNS} runs")
+        raise OSError(tr("{dump_path}: holds {most_runs} runs", dump_path=self.config.dump_path, most_runs=_MOST_RUNS))
 
 
 class GradientTable:
@@ -77,5 +84,5 @@ class GradientTable:
     def close(self) -> None:
         """Write the table. Raises OSError."""
         with replacing(self._folder / summary_file(self._step), self._files.config.permissions) as opened:
-            opened.write(self._text.getvalue().encode())
+            opened.write(self._text.getvalue().encode("utf-8", "backslashreplace"))
         self._files.written += 1

@@ -23,6 +23,7 @@ from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import LogOnce, logger
 from msprobe_ms.support.patching import Hooks
 from msprobe_ms.support.text import listed, suggestion
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -51,7 +52,7 @@ class GradientProbe:
         #: The step of the next call.
         self.step = 0
         self._files = GradientFiles(config, rank)
-        self._calls = 0
+        self._calls = self._missed = 0
         #: Observes optimizers inside compiled graphs, where that can be.
         self._taps: UpdateTaps | None = None
         #: Optimizers in a graph whose calls are open, each inside the one before, and what the first one writes.
@@ -67,13 +68,19 @@ class GradientProbe:
         names = self._parameters(watched)
         if missing := [name for name in self._config.param_list if name not in names]:
             hint = suggestion(missing[0], names)
-            logger.warning("monitor: no parameter is called %s%s, as param_list has it", listed(missing, 5), hint)
+            logger.warning(
+                tr(
+                    "monitor: no parameter is called {missing}{hint}, as param_list has it",
+                    missing=listed(missing, 5),
+                    hint=hint,
+                )
+            )
         self._watched = weakly(watched)
         if self._hooks is None:
             self._hooks = self._framework.watch_optimizers(self._begins, self._ends)
             if self._hooks is None:
                 raise UsageError(
-                    "monitor: this version does not tell when an optimizer is called; use PyTorch 2.0 or later"
+                    tr("monitor: this version does not tell when an optimizer is called; use PyTorch 2.0 or later")
                 )
             self._hooks.install()
             self._watch_graphs()
@@ -84,7 +91,7 @@ class GradientProbe:
             self._taps.install(self)
         elif self._framework.execution_mode() != ExecutionMode.PYNATIVE:
             said = "gradients are written where the script itself calls the optimizer, not where a compiled step does"
-            logger.warning("monitor: in %s %s", self._framework.mode_text(), said)
+            logger.warning(tr("monitor: in {mode_text} {said}", mode_text=self._framework.mode_text(), said=said))
 
     def end(self) -> None:
         """Take the hooks off, and say what was written."""
@@ -96,23 +103,28 @@ class GradientProbe:
             taps.wait()
             taps.remove()
             taps.forget()
+        if self._missed:
+            logger.warning(
+                tr("monitor: {count} calls of the optimizer were not looked at for want of memory", count=self._missed)
+            )
         if self._files.written:
-            logger.info("%s: the gradients of %d steps", self._files.folder, self._files.written)
+            logger.info(
+                tr("{folder}: the gradients of {written} steps", folder=self._files.folder, written=self._files.written)
+            )
         elif self._calls:
-            logger.warning("monitor: nothing was written: no step that is selected was reached")
+            logger.warning(tr("monitor: nothing was written: no step that is selected was reached"))
         else:
-            logger.warning("monitor: nothing was written: the script itself never called the optimizer%s", self._unseen)
-
-    @property
-    def _unseen(self) -> str:
-        """Which calls of an optimizer may have gone unseen."""
-        if self._taps is None:
-            return ""
-        return ", nor did a compiled step; those that are compiled from bytecode or traced are not seen"
+            logger.warning(tr("monitor: nothing was written: the script itself never called the optimizer"))
 
     # -- calls of an optimizer ---------------------------------------------------------------------------------------
 
     def _begins(self, optimizer: Any, updates: Callable[[], Iterable[ParameterUpdate]] | None) -> None:
+        try:
+            self._begin(optimizer, updates)
+        except (MemoryError, RecursionError):  # there may be nothing left to say it with
+            self._missed += 1
+
+    def _begin(self, optimizer: Any, updates: Callable[[], Iterable[ParameterUpdate]] | None) -> None:
         if updates is None:
             self._depth = None
             return
@@ -172,10 +184,10 @@ class GradientProbe:
         if of_optimizer:
             return dict(of_optimizer)
         if of_optimizer is not None:
-            raise UsageError("monitor: this optimizer does not know the names of its parameters; give the network")
+            raise UsageError(tr("monitor: this optimizer does not know the names of its parameters; give the network"))
         if not self._framework.is_module(watched):
             given = f"{repr(watched)[:100]}, a {type(watched).__name__},"
-            raise UsageError(f"monitor: {given} is not accepted; give the optimizer, or the network")
+            raise UsageError(tr("monitor: {given} is not accepted; give the optimizer, or the network", given=given))
         return dict(parameters_of(self._framework, watched))
 
     # -- calls of an optimizer inside a compiled graph ---------------------------------------------------------------

@@ -14,6 +14,7 @@ from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import ClosedError
 from msprobe_ms.support.text import printable
+from msprobe_ms.support.translation import tr
 
 #: Lines written to the error log of one step; an error in a hot path must not fill the disk it failed on.
 _MOST_LINES = 1000
@@ -59,7 +60,9 @@ class ErrorLog:
         if self.count:
             problems = "1 problem" if self.count == 1 else f"{self.count} problems"
             where = f"not all in {ERROR_LOG}: {self._unlogged}" if self._unlogged else f"see {ERROR_LOG}"
-            logger.warning("%s: %s, %s", folder or self.folder, problems, where)
+            logger.warning(
+                tr("{folder}: {problems}, {where}", folder=folder or self.folder, problems=problems, where=where)
+            )
 
     def report(self, error: BaseException, where: str, *, lost: bool = True) -> None:
         """Log ``error``, which happened while recording ``where``.
@@ -93,9 +96,15 @@ class ErrorLog:
             if self._is_new(error, f"{kind} {place}"):
                 why = "the disk is full or read-only" if getattr(error, "errno", None) in _NO_ROOM else text
                 logger.warning(
-                    "%s could not be recorded: %s: %s. Training goes on; further cases are only in %s",
-                    where, kind, why, self.folder / ERROR_LOG,
-                )  # fmt: skip
+                    tr(
+                        "{where} could not be recorded: {kind}: {why}. Training goes on; further cases are only in "
+                        "{folder}",
+                        where=where,
+                        kind=kind,
+                        why=why,
+                        folder=self.folder / ERROR_LOG,
+                    ),
+                )
             if self.count <= _MOST_LINES:
                 self._write_or_remember(f"{line} ({place})")
         except Exception as failed:  # reporting is the last resort; there is nowhere left to say that it failed

@@ -19,6 +19,7 @@ from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, OutOfMemor
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.recording.output.step_dump import EntrySink
@@ -57,7 +58,7 @@ class OverflowQuota:
         """Warn once when it is spent."""
         if self.spent and not self._warned:
             self._warned = True
-            logger.warning("overflow_check: overflow_nums %d is reached, recording ends", self._limit)
+            logger.warning(tr("overflow_check: overflow_nums {limit} is reached, recording ends", limit=self._limit))
 
 
 class _Held:
@@ -160,14 +161,26 @@ class OverflowGate:
             parsed = parse_entry(name)
             forward = name if parsed is None else str(parsed.in_direction(FORWARD))
             place = self._places.get(self._sites.get(forward, -1), "")
-            logger.warning("overflow_check: %s: %s holds %s%s", name, item, what, place and f", called at {place}")
+            logger.warning(
+                tr(
+                    "overflow_check: {name}: {item} holds {what}{place}",
+                    name=name,
+                    item=item,
+                    what=what,
+                    place=place and tr(", called at {site}", site=place),
+                )
+            )
         self._quota.warn_when_spent()
 
     def warn_of_unnamed(self) -> None:
         """Warn of how many calls of the step overflowed, where not all were named."""
         if len(self._recorded) > _MOST_NAMED:
-            text = "overflow_check: %d calls of this step hold an infinity or a NaN; the first %d are named above"
-            logger.warning(text, len(self._recorded), _MOST_NAMED)
+            said = tr(
+                "overflow_check: {count} calls of this step hold an infinity or a NaN; the first {named} are named "
+                "above",
+                count=len(self._recorded), named=_MOST_NAMED,
+            )  # fmt: skip
+            logger.warning(said)
 
     def _hold(self, entry: str) -> _Held:
         return self._held.setdefault(entry, _Held())

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, OutOfMemory, Write
 from msprobe_ms.dump.writing.writer import DumpStore
 from msprobe_ms.recording.output.error_log import ErrorLog
+from msprobe_ms.support.translation import tr
 
 #: How long training waits for a disk that takes nothing, in seconds; and the slowest disk that does take something, in
 #: bytes a second.
@@ -76,7 +77,7 @@ class TensorWriter:
             self.drain()
             return self._store.tensor(data_name, write, entry)
         if not self._budget.take_when_free(copy.size):
-            raise OutOfMemory(f"{self._budget} is in use and the disk takes nothing")
+            raise OutOfMemory(tr("{budget} is in use and the disk takes nothing", budget=self._budget))
         try:
             job = _Job(data_name, copy.make(), copy.size)
         except BaseException:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msprobe_ms.support.translation import tr
+
 #: Containers nested deeper, and members beyond these many, are not looked at.
 _DEEPEST, _MOST_MEMBERS = 16, 10_000
 
@@ -27,7 +29,7 @@ class Leaves:
             return self._leaf(value)
         self._left -= len(value)
         if depth > _DEEPEST or self._left < 0:
-            raise NotRepeatableError("its arguments are nested deeply, or many")
+            raise NotRepeatableError(tr("its arguments are nested deeply, or many"))
         if kind is dict:
             return {key: self.of(member, depth + 1) for key, member in value.items()}
         found = [self.of(member, depth + 1) for member in value]
@@ -59,7 +61,7 @@ def in_order(args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
     found = leaves([list(args), dict(kwargs)])
     for leaf in found:
         if callable(leaf) and not isinstance(leaf, type) and not hasattr(leaf, "shape"):
-            raise NotRepeatableError("it is given a function")
+            raise NotRepeatableError(tr("it is given a function"))
         if isinstance(leaf, Iterator):
-            raise NotRepeatableError("an argument can be read but once")
+            raise NotRepeatableError(tr("an argument can be read but once"))
     return found

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from msprobe_ms.support.files import Permissions, open_regular, replacing
 from msprobe_ms.support.text import printable
+from msprobe_ms.support.translation import tr
 
 #: Rows that one API may have; there may be as many as it has calls.
 _MOST_ROWS = 10_000
@@ -51,7 +52,7 @@ class RowFile:
                         return path
             except FileNotFoundError:
                 return path
-        raise OSError(f"{self._folder}: holds {_MOST_FILES} tables of others")
+        raise OSError(tr("{folder}: holds {most_files} tables of others", folder=self._folder, most_files=_MOST_FILES))
 
 
 def _line(values: Iterable[object]) -> bytes:

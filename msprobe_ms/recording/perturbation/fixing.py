@@ -8,6 +8,7 @@ from typing import Any
 
 from msprobe_ms.recording.perturbation.arguments import Leaves, NotRepeatableError, leaves
 from msprobe_ms.recording.perturbation.repetition import Function, Repetition, Tools
+from msprobe_ms.support.translation import tr
 
 
 def fixed(tools: Tools, repetition: Repetition, function: Function, output: Any) -> Any:
@@ -21,9 +22,9 @@ def fixed(tools: Tools, repetition: Repetition, function: Function, output: Any)
     held = {repeater.storage(each) for each in repetition.tensors}
     results = [each for each in own if framework.is_tensor(each)]
     if not any(repeater.float_name(each) for each in results):
-        raise NotRepeatableError("no result holds floating-point numbers")
+        raise NotRepeatableError(tr("no result holds floating-point numbers"))
     if any(repeater.storage(each) in held for each in results):
-        raise NotRepeatableError("its result shares memory with an argument")
+        raise NotRepeatableError(tr("its result shares memory with an argument"))
     others = {}
     for tensor in repetition.tensors:
         if perturbation.all_tensors or repeater.float_name(tensor):
@@ -37,7 +38,7 @@ def fixed(tools: Tools, repetition: Repetition, function: Function, output: Any)
             around.enter_context(repeater.at_full_precision())
         again = function(*args, **kwargs)
     if len(leaves(again)) != len(own):
-        raise NotRepeatableError("it returned another number of results")
+        raise NotRepeatableError(tr("it returned another number of results"))
     originals: Iterator[Any] = iter(own)
 
     def as_own(leaf: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from msprobe_ms.frameworks.base import InputWatch
 from msprobe_ms.recording.perturbation.arguments import NotRepeatableError, leaves
 from msprobe_ms.recording.perturbation.judging import judge
 from msprobe_ms.recording.perturbation.repetition import (
@@ -16,28 +17,30 @@ from msprobe_ms.recording.perturbation.repetition import (
     largest,
     rounding_limit,
 )
+from msprobe_ms.support.interruptions import interrupts
+from msprobe_ms.support.translation import tr
 
 
 class GradientCheck:
     """Waits for the gradients of one call."""
 
-    def __init__(self, tools: Tools, repetition: Repetition, on_gradients: Callable[[], None]) -> None:
-        """Watch the arguments; made before the call. ``on_gradients`` is called once all are there.
+    def __init__(self, tools: Tools, repetition: Repetition, on_gradients: Callable[[GradientCheck], None]) -> None:
+        """Watch the arguments; made before the call. ``on_gradients`` is told of this once all are there.
 
         Raises `NotRepeatableError` where no gradient flows.
         """
         self._tools, self._repetition, self._on_gradients = tools, repetition, on_gradients
         framework = tools.framework
         if not framework.watches_in_place:
-            raise NotRepeatableError("this release does not show its gradient graph")
+            raise NotRepeatableError(tr("this release does not show its gradient graph"))
         watched = {id(each): each for each in repetition.floats if framework.can_watch(each, parameters=True)}
         if not watched:
-            raise NotRepeatableError("no gradient flows through it")
-        self._watch = framework.watch_inputs(list(watched.values()), self._inputs_came, is_module=False)
+            raise NotRepeatableError(tr("no gradient flows through it"))
+        values = list(watched.values())
+        self._watch: InputWatch | None = framework.watch_inputs(values, self._inputs_came, is_module=False)
         # What waits holds no graph: hooks of the graph hold what waits.
         stand_ins = repetition.detach()
         self._watched = [stand_ins[each] for each in watched]
-        self._settled = False
         self._function: Function | None = None
         self._places: list[int] = []
         self._output_gradients: list[Any] = []
@@ -45,9 +48,9 @@ class GradientCheck:
 
     def settle(self, outputs: Sequence[Any]) -> None:
         """The call is over; ``outputs`` are the tensors it returned, none where it is not checked. May be repeated."""
-        if not self._settled:
-            self._settled = True
-            self._watch.settle(outputs)
+        watch, self._watch = self._watch, None  # which holds the graph
+        if watch is not None:
+            watch.settle(outputs)
 
     def await_from(self, function: Function, output: Any) -> None:
         """Watch the results. Raises `NotRepeatableError` where no gradient flows."""
@@ -60,20 +63,24 @@ class GradientCheck:
         ]
         self.settle([found[place] for place in self._places])
         if not self._places:
-            raise NotRepeatableError("no gradient flows through it")
+            raise NotRepeatableError(tr("no gradient flows through it"))
         self._function = function
         self._output_gradients = [None] * len(self._places)
         for number, place in enumerate(self._places):
             self._tools.repeater.watch_gradient(found[place], partial(self._output_came, number))
 
     def _output_came(self, number: int, gradient: Any) -> None:
-        if self._function is not None and gradient is not None:
+        if isinstance(gradient, Exception):
+            if interrupts(gradient):
+                raise gradient
+            self._function = None
+        elif self._function is not None and gradient is not None:
             self._output_gradients[number] = self._tools.repeater.detached(gradient)
 
     def _inputs_came(self, gradients: Sequence[Any] | Exception | None) -> None:
         if gradients is not None:
             self._input_gradients = gradients
-            self._on_gradients()
+            self._on_gradients(self)
 
     @property
     def size(self) -> int:
@@ -94,10 +101,10 @@ class GradientCheck:
         if isinstance(recorded, Exception):
             raise recorded
         if function is None or len(given) != len(self._places) or all(each is None for each in given):
-            raise NotRepeatableError("no gradient came")
+            raise NotRepeatableError(tr("no gradient came"))
         repetition, repeater = self._repetition, self._tools.repeater
         if repetition.was_written:
-            raise NotRepeatableError("an argument was changed before its gradient came")
+            raise NotRepeatableError(tr("an argument was changed before its gradient came"))
         others, changed = repetition.perturbed(seed)
         outputs: list[Any] = []
 

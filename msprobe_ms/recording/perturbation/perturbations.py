@@ -8,6 +8,8 @@ from typing import Any
 
 from msprobe_ms.arrays.dtypes import EPSILON
 from msprobe_ms.frameworks.repeating import NARROW, Repeater
+from msprobe_ms.recording.perturbation.api_kinds import ApiKind
+from msprobe_ms.support.translation import tr
 
 #: Units in the last place by which noise moves an element: one of the narrow dtypes, where each is a percent or so.
 _ULPS = {"float16": 1, "bfloat16": 1, "float32": 2, "float64": 2}
@@ -98,3 +100,18 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
     "change_value": _EXCHANGE,
     "exchange_value": _EXCHANGE,
 }
+
+
+def unjudged(kind: ApiKind, perturbation: Perturbation, stage: str) -> str:
+    """Return why no result of such an API can be judged under a perturbation; "" where some can."""
+    if kind.with_functions:
+        return tr("it does more than compute")
+    if kind.undefined:
+        return tr("what it returns holds nothing yet")
+    if perturbation.is_noise and kind.jumps:
+        return tr("its results jump")
+    if perturbation.is_noise and kind.gradient_jumps and stage == "backward":
+        return tr("its gradients jump")
+    if perturbation.by_order and not kind.symmetric:
+        return tr("its results depend on the order of elements")
+    return ""

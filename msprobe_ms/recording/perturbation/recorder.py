@@ -12,9 +12,11 @@ import threading
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from msprobe_ms.dump.names import FORWARD
 from msprobe_ms.dump.writing.memory_budget import MIB
@@ -25,12 +27,13 @@ from msprobe_ms.recording.perturbation.api_kinds import ApiKind, kind_of
 from msprobe_ms.recording.perturbation.arguments import NotRepeatableError
 from msprobe_ms.recording.perturbation.fixing import fixed
 from msprobe_ms.recording.perturbation.gradients import GradientCheck
-from msprobe_ms.recording.perturbation.perturbations import PERTURBATIONS, Perturbation
+from msprobe_ms.recording.perturbation.perturbations import PERTURBATIONS, unjudged
 from msprobe_ms.recording.perturbation.preheat import Preheat
 from msprobe_ms.recording.perturbation.repetition import Function, Repetition, Result, Tools
 from msprobe_ms.recording.perturbation.report import Report
 from msprobe_ms.recording.selection.filters import Scope
 from msprobe_ms.support.process import ThisProcess
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -89,9 +92,11 @@ class PerturbingRecorder:
         self._calls: Counter[str] = Counter()
         #: APIs that were seen to change an argument.
         self._writing: set[str] = set()
-        #: Calls whose gradients have not come, and those whose gradients wait for the backward to end; their bytes.
-        self._waiting: dict[int, CheckedCall] = {}
-        self._ready: list[CheckedCall] = []
+        #: Checks whose gradients have not come, which their graphs hold; their number by API.
+        self._waiting: WeakSet[GradientCheck] = WeakSet()
+        self._awaited: Counter[str] = Counter()
+        #: Those whose gradients wait for the backward to end; their bytes.
+        self._ready: list[tuple[CheckedCall, GradientCheck]] = []
         self._held = 0
         self._thread, self._process = _Thread(), ThisProcess()
         self._closed = False
@@ -109,25 +114,46 @@ class PerturbingRecorder:
     ) -> Any:
         """Call ``function`` and check it; its result, or exception."""
         thread = self._thread
-        if thread.busy or self._closed or not self._process.is_mine or self._framework.is_tracing():
-            if thread.busy and not thread.drew:
-                thread.drew = self._draws(subject)
-            return function(*args, **kwargs)
-        thread.busy, thread.drew = True, self._draws(subject)
+        was_busy, call = thread.busy, None
         try:
-            call = self._begin(subject, args, kwargs)
-            if call is None:
-                return function(*args, **kwargs)
+            try:
+                call = self._begin(subject, args, kwargs)
+            except Exception as error:  # of ours: nothing of the script's has been called
+                self._failed(subject, error)
             try:
                 output = function(*args, **kwargs)
             except BaseException:
+                if thread.busy and not was_busy:
+                    self._abandon(subject, call)
+                raise
+            try:
+                if thread.busy and not was_busy:
+                    self._scope_ends(subject)
+                return output if call is None else self._end(call, function, output)
+            except Exception as error:
+                self._failed(subject, error)
+                return output
+        finally:
+            thread.busy = was_busy
+
+    def _failed(self, subject: Subject, error: Exception) -> None:
+        """Report an error of ours. Raises what must arrive at the script."""
+        with suppress(MemoryError, RecursionError):
+            prefix, _, rest = subject.base.partition(".")
+            self._report.failed(self._api(prefix, rest), error)
+
+    def _abandon(self, subject: Subject, call: CheckedCall | None) -> None:
+        """The call raised: it is not checked."""
+        try:
+            if call is not None:
                 self._report.summary.of(call.api).left_out["it raised"] += 1
                 self._settle(call)
-                raise
-            return self._end(call, function, output)
-        finally:
-            thread.busy = False
             self._scope_ends(subject)
+        except Exception as error:
+            self._failed(subject, error)
+
+    def _api(self, prefix: str, name: str) -> str:
+        return f"{self._names.get(prefix, prefix)}.{name}"
 
     def _draws(self, subject: Subject) -> bool:
         prefix, _, rest = subject.base.partition(".")
@@ -140,12 +166,19 @@ class PerturbingRecorder:
 
     def _begin(self, subject: Subject, args: Sequence[Any], kwargs: Mapping[str, Any]) -> CheckedCall | None:
         """Count the call, and take what its check needs of before it; None where it is not to be checked."""
+        thread = self._thread
+        if thread.busy:
+            thread.drew = thread.drew or self._draws(subject)
+            return None
+        if self._closed or not self._process.is_mine or self._framework.is_tracing():
+            return None
+        thread.busy, thread.drew = True, self._draws(subject)
         prefix, _, name = subject.base.partition(".")
         if prefix == PRIMITIVE:
             name = name.rpartition(".")[2]
             if self._operators is not None and name not in self._operators:
                 return None
-        api = f"{self._names.get(prefix, prefix)}.{name}"
+        api = self._api(prefix, name)
         number = self._calls[subject.base]
         self._calls[subject.base] += 1
         counts = self._report.summary.of(api)
@@ -159,11 +192,11 @@ class PerturbingRecorder:
 
         def begin() -> CheckedCall:
             if writes and (self._config.handler_type == "fix" or self._config.fuzz_stage == "backward"):
-                raise NotRepeatableError("it changes its arguments")
+                raise NotRepeatableError(tr("it changes its arguments"))
             repetition = Repetition(self._tools, kind, args, kwargs, writes=writes, scratch=subject.scratch)
             made = CheckedCall(api, entry, subject, repetition)
             if self._config.fuzz_stage == "backward":
-                made.gradients = GradientCheck(self._tools, repetition, lambda: self._gradients_came(made))
+                made.gradients = GradientCheck(self._tools, repetition, partial(self._gradients_came, made))
                 made.site = self._site()
             return made
 
@@ -174,14 +207,14 @@ class PerturbingRecorder:
     def _reason(self, api: str, entry: str, subject: Subject, kind: ApiKind) -> str:
         """Why a call is not checked, as far as its API tells; "" where it may be."""
         if not self._scope.begins(entry):
-            return "outside of the scope"
+            return tr("outside of the scope")
         if self._preheat is not None and not self._preheat.takes(api):
-            return "not in the sample of preheating"
+            return tr("not in the sample of preheating")
         if subject.communication is not None:
-            return "it exchanges tensors with other processes"
+            return tr("it exchanges tensors with other processes")
         if subject.compiled:
-            return "it is a compiled graph"
-        return _unjudged(kind, self._tools.perturbation, self._config.fuzz_stage)
+            return tr("it is a compiled graph")
+        return unjudged(kind, self._tools.perturbation, self._config.fuzz_stage)
 
     def _end(self, call: CheckedCall, function: Function, output: Any) -> Any:
         """Check the call that is over; what the training gets."""
@@ -238,7 +271,9 @@ class PerturbingRecorder:
             return True
 
         if self._guarded(call.api, begin, quiet=False):
-            self._waiting[id(call)] = call
+            call.gradients = None  # nothing holds the check but the graph, which may go without a backward
+            self._waiting.add(gradients)
+            self._awaited[call.api] += 1
         else:
             self._settle(call)
 
@@ -248,26 +283,27 @@ class PerturbingRecorder:
             settle = call.gradients.settle
             self._guarded(call.api, lambda: settle(()))
 
-    def _gradients_came(self, call: CheckedCall) -> None:
+    def _gradients_came(self, call: CheckedCall, gradients: GradientCheck) -> None:
         """The gradients of a call are known: check them."""
-        if self._waiting.pop(id(call), None) is None or not self._process.is_mine or call.gradients is None:
+        if gradients not in self._waiting or not self._process.is_mine:
             return
+        self._waiting.discard(gradients)
+        self._awaited[call.api] -= 1
         if self._tools.repeater.differentiates_in_backward:
-            return self._check_gradients(call, call.gradients)
-        self._held += call.gradients.size
+            return self._check_gradients(call, gradients)
+        self._held += gradients.size
         if self._held > self._config.max_memory * MIB:
             self._report.summary.of(call.api).left_out["max_memory is used up"] += 1
-            return call.gradients.release()
-        if self._guarded(call.api, call.gradients.keep):
-            self._ready.append(call)
+            return gradients.release()
+        if self._guarded(call.api, gradients.keep):
+            self._ready.append((call, gradients))
         return None
 
     def pause(self) -> None:
         """The backward is over: check the gradients that could not be while it ran."""
         ready, self._ready, self._held = self._ready, [], 0
-        for call in ready:
-            if call.gradients is not None:
-                self._check_gradients(call, call.gradients)
+        for call, gradients in ready:
+            self._check_gradients(call, gradients)
 
     def _check_gradients(self, call: CheckedCall, gradients: GradientCheck) -> None:
         was_busy, self._thread.busy = self._thread.busy, True
@@ -337,11 +373,13 @@ class PerturbingRecorder:
     def close(self) -> None:
         """The step is over: gradients that come later belong to nothing."""
         self._closed = True
-        waiting, self._waiting = self._waiting, {}
-        for call in waiting.values():
-            self._report.summary.of(call.api).left_out["no gradient came"] += 1
-            if call.gradients is not None:
-                call.gradients.release()
+        waiting, self._waiting = list(self._waiting), WeakSet()
+        awaited, self._awaited = self._awaited, Counter()
+        for api, count in awaited.items():
+            if count:
+                self._report.summary.of(api).left_out["no gradient came"] += count
+        for gradients in waiting:
+            gradients.release()
 
 
 def _writes(subject: Subject, kwargs: Mapping[str, Any]) -> bool:
@@ -351,18 +389,3 @@ def _writes(subject: Subject, kwargs: Mapping[str, Any]) -> bool:
 
 def _as_it_is(dtype: str, limit: float) -> float:
     return limit
-
-
-def _unjudged(kind: ApiKind, perturbation: Perturbation, stage: str) -> str:
-    """Why no result of such an API can be judged under a perturbation; "" where some can."""
-    if kind.with_functions:
-        return "it does more than compute"
-    if kind.undefined:
-        return "what it returns holds nothing yet"
-    if perturbation.is_noise and kind.jumps:
-        return "its results jump"
-    if perturbation.is_noise and kind.gradient_jumps and stage == "backward":
-        return "its gradients jump"
-    if perturbation.by_order and not kind.symmetric:
-        return "its results depend on the order of elements"
-    return ""

@@ -23,6 +23,7 @@ from msprobe_ms.recording.perturbation.judging import (
     judge,
 )
 from msprobe_ms.recording.perturbation.perturbations import Perturbation
+from msprobe_ms.support.translation import tr
 
 Function = Callable[..., Any]
 
@@ -71,12 +72,12 @@ class Repetition:
         framework, repeater = tools.framework, tools.repeater
         self.tensors = [each for each in found if framework.is_tensor(each)]
         if not all(repeater.is_plain(each) and framework.is_readable(each) for each in self.tensors):
-            raise NotRepeatableError("an argument is a tensor of another kind")
+            raise NotRepeatableError(tr("an argument is a tensor of another kind"))
         self.floats = [each for each in self.tensors if repeater.float_name(each)]
         if not self.floats:
-            raise NotRepeatableError("no argument holds floating-point numbers")
+            raise NotRepeatableError(tr("no argument holds floating-point numbers"))
         if tools.perturbation.everywhere and not self._is_changed():
-            raise NotRepeatableError("no argument is of a narrow dtype")
+            raise NotRepeatableError(tr("no argument is of a narrow dtype"))
         if writes:
             copies = {id(each): repeater.copy(each) for each in self.tensors}
             self.args, self.kwargs = self.exchanged(copies)
@@ -157,7 +158,7 @@ class Repetition:
                     dtypes.append(name or "")
             others[id(tensor)] = made[place] if place in made else repeater.alias(tensor)
         if not dtypes and not repeater.casts():
-            raise NotRepeatableError("no argument can be changed in this way")
+            raise NotRepeatableError(tr("no argument can be changed in this way"))
         return others, [each for each in dtypes if each]
 
     @contextmanager
@@ -231,15 +232,15 @@ class Repetition:
         """Raise `NotRepeatableError` unless a result is one number, which does not depend on the order of others."""
         tensors = [each for each in leaves(output) if self._tools.framework.is_tensor(each)]
         if any(size != 1 for each in tensors for size in each.shape):
-            raise NotRepeatableError("its results depend on the order of elements")
+            raise NotRepeatableError(tr("its results depend on the order of elements"))
 
     def _pairs(self, output: Any, again: Any) -> Sequence[tuple[Any, Any]]:
         own, others = leaves(output), leaves(again)
         if len(own) != len(others):
-            raise NotRepeatableError("it returned another number of results")
+            raise NotRepeatableError(tr("it returned another number of results"))
         pairs = list(zip(own, others, strict=True))
         if all(self._compared(*pair) is None for pair in pairs):
-            raise NotRepeatableError("no result holds floating-point numbers")
+            raise NotRepeatableError(tr("no result holds floating-point numbers"))
         return pairs
 
     def _compared(self, own: Any, other: Any) -> str | None:

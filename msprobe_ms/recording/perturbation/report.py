@@ -14,6 +14,7 @@ from msprobe_ms.recording.perturbation.judging import Finding
 from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed, printable
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -57,7 +58,16 @@ class Report:
         if api not in self._named and len(self._named) < _MOST_NAMED:
             self._named.add(api)
             size = "" if finding.size == float("inf") else f", {finding.size:.3g} of its largest element"
-            logger.warning("free_benchmark: %s: %s under %s: %s%s", api, call, mode, finding.kind, size)
+            logger.warning(
+                tr(
+                    "free_benchmark: {api}: {call} under {mode}: {kind}{size}",
+                    api=api,
+                    call=call,
+                    mode=mode,
+                    kind=finding.kind,
+                    size=size,
+                )
+            )
         if not self.summary.takes_row(api):
             return
         dtype, shape = self._framework.dtype_text(tensor), str(tuple(tensor.shape))
@@ -68,7 +78,7 @@ class Report:
         except OSError as error:
             if not self._unwritten:
                 self._unwritten = True
-                logger.warning("free_benchmark: rows cannot be written: %s; training goes on", error)
+                logger.warning(tr("free_benchmark: rows cannot be written: {error}; training goes on", error=error))
 
     def failed(self, api: str, error: Exception) -> None:
         """Count a check that an error ended, and say it once for each API. Raises what must arrive at the script."""
@@ -80,7 +90,9 @@ class Report:
         left_out[reason if reason in left_out or len(left_out) < _MOST_ERRORS else "other errors"] += 1
         if api not in self._failed:
             self._failed.add(api)
-            logger.warning("free_benchmark: %s could not be checked: %s. Training goes on", api, reason)
+            logger.warning(
+                tr("free_benchmark: {api} could not be checked: {reason}. Training goes on", api=api, reason=reason)
+            )
 
     def write_summary(self, rank: int | None) -> None:
         """Bring the summary up to date. Raises OSError."""
@@ -95,7 +107,17 @@ class Report:
         verb = "replaced" if self._config.handler_type == "fix" else "checked"
         where: Path = self._config.dump_path
         named = f", {listed(self.summary.inconsistent, 5)}" if wrong else ""
-        logger.info("%s: %d of %d calls were %s, %d are inconsistent%s", where, checked, calls, verb, wrong, named)
+        logger.info(
+            tr(
+                "{where}: {checked} of {calls} calls were {verb}, {wrong} are inconsistent{named}",
+                where=where,
+                checked=checked,
+                calls=calls,
+                verb=verb,
+                wrong=wrong,
+                named=named,
+            )
+        )
 
 
 def site_text(frames: Sequence[tuple[CodeType, int]]) -> str:

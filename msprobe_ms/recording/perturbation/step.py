@@ -22,6 +22,7 @@ from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import Hooks, do_all, insist
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -100,10 +101,15 @@ class PerturbationDumper(Dumper):
         self._report = Report(config, framework)
         reason = framework.repeater().no_cpu
         if config.pert_mode == "to_cpu" and reason is not None:
-            raise UsageError(f"free_benchmark: pert_mode to_cpu does not work here: {reason}; use improve_precision")
+            raise UsageError(
+                tr(
+                    "free_benchmark: pert_mode to_cpu does not work here: {reason}; use improve_precision",
+                    reason=reason,
+                )
+            )
         self._preheat: Preheat | None = None
         if config.if_preheat and reason is not None:
-            logger.warning("free_benchmark: if_preheat has no effect here: %s", reason)
+            logger.warning(tr("free_benchmark: if_preheat has no effect here: {reason}", reason=reason))
         elif config.if_preheat:
             self._preheat = Preheat(config.preheat_step, config.max_sample)
         self._operators: frozenset[str] | None = None
@@ -111,11 +117,13 @@ class PerturbationDumper(Dumper):
             self._operators = apis.chosen.operators
             self._report.summary.unknown = apis.chosen.unknown
             for name, why in apis.chosen.unknown.items():
-                logger.warning("free_benchmark: list: %s: %s", name, why)
+                logger.warning(tr("free_benchmark: list: {name}: {why}", name=name, why=why))
         if config.handler_type == "fix":
             logger.warning(
-                "free_benchmark: fix: results are those of %s from here on, and the training is another",
-                config.pert_mode,
+                tr(
+                    "free_benchmark: fix: results are those of {pert_mode} from here on, and the training is another",
+                    pert_mode=config.pert_mode,
+                ),
             )
 
     def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> Step | None:

@@ -343,4 +343,4 @@ class CallFilter:
         """Warn of keys that selected nothing in the step that is over; ``calls`` counts those of each name."""
         unused.warn(self._config, calls, self._list, self._scope, self._skip, self._save_some)
         if self._places is not None and self._places.took_none:
-            unused.warn_of_places(self._config.places, self._places.numbered)
+            unused.warn_of_places(self._config.places, self._places.numbered, self._places.first)

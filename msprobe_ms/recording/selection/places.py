@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from msprobe_ms.recording.calls import Call
 
+#: So many of the outer calls are named where nothing stands at a place, down to those inside the network's own.
+_MOST_NAMED, _DEEPEST = 8, 2
+
 _PARTS = {"*": r"\d+", "**": r"\d+(?:_\d+)*"}
 
 
@@ -34,6 +37,8 @@ class Places:
         self._taken: set[str] = set()
         #: Calls that had a place.
         self.numbered = 0
+        #: The first of them: place and name.
+        self.first: list[str] = []
 
     def takes(self, call: Call) -> bool:
         """Number a call that begins, and say whether it is recorded."""
@@ -41,6 +46,8 @@ class Places:
         if not call.place:
             return False
         self.numbered += 1
+        if len(self.first) < _MOST_NAMED and call.place.count("_") < _DEEPEST:
+            self.first.append(f"{call.place} {call.subject.base}")
         taken = any(pattern.fullmatch(call.place) for pattern in self._patterns)
         if taken:
             self._taken.add(call.subject.base)

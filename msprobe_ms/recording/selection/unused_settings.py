@@ -15,6 +15,7 @@ from msprobe_ms.dump.patterns import words
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.selection.filters import NameList, Scope, Skip
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -40,40 +41,66 @@ class UnusedSettings:
     ) -> None:
         """Warn of the keys of ``config`` that selected nothing of ``calls`` in the step that is over."""
         if names.asked and not names.hit and self._first("list", config.list):
-            text = "list %s selects none of the %d names in this step%s"
-            logger.warning(text, _shown(config.list), len(calls), _near_patterns(config.list, calls))
+            said = tr(
+                "list {shown} selects none of the {count} names in this step{near}",
+                shown=_shown(config.list), count=len(calls), near=_near_patterns(config.list, calls),
+            )  # fmt: skip
+            logger.warning(said)
         if names.hit:
-            self._warn_of_patterns("list", names, "names", calls)
+            self._warn_of_patterns("list", names, tr("names"), calls)
         if stored is not None and stored.hit:
-            self._warn_of_patterns("tensor_list", stored, "recorded entries", calls)
+            self._warn_of_patterns("tensor_list", stored, tr("recorded entries"), calls)
         if config.scope is not None and not (scope.began and scope.ended):
             first, last, _ = config.scope
-            end, effect = (last, "the range ends with the step") if scope.began else (first, "the range never begins")
+            end, effect = (
+                (last, tr("the range ends with the step")) if scope.began else (first, tr("the range never begins"))
+            )
             if scope.began and scope.reversed:
                 if self._first("scope", end):
-                    text = "scope: %s comes before %s and not after it, %s; are they in the wrong order?"
-                    logger.warning(text, _shown(end), _shown(first), effect)
+                    said = tr(
+                        "scope: {end} comes before {first} and not after it, {effect}; are they in the wrong order?",
+                        end=_shown(end), first=_shown(first), effect=effect,
+                    )  # fmt: skip
+                    logger.warning(said)
             elif self._first("scope", end):
-                text = "scope: %s does not come in this step, %s%s"
                 near = _near_end(end or "", calls, numbered=config.numbers == "by_name")
-                logger.warning(text, _shown(end), effect, near)
+                told = tr(
+                    "scope: {end} does not come in this step, {effect}{near}", end=_shown(end), effect=effect, near=near
+                )
+                logger.warning(told)
         if stored is not None and stored.asked and not stored.hit and self._first("tensor_list", config.tensor_list):
-            text = "tensor_list %s selects none of what is recorded in this step%s"
-            logger.warning(text, _shown(config.tensor_list), _near_patterns(config.tensor_list, calls))
+            said = tr(
+                "tensor_list {shown} selects none of what is recorded in this step{near}",
+                shown=_shown(config.tensor_list), near=_near_patterns(config.tensor_list, calls),
+            )  # fmt: skip
+            logger.warning(said)
         if skip.took_none and self._first("skip", config.skip):
-            text = "skip %d passes over all of the %d calls in this step; use a smaller one"
-            logger.warning(text, config.skip, skip.selected)
+            said = tr(
+                "skip {skip} passes over all of the {calls} calls in this step; use a smaller one",
+                skip=config.skip, calls=skip.selected,
+            )  # fmt: skip
+            logger.warning(said)
 
-    def warn_of_places(self, places: Sequence[str], calls: int) -> None:
-        """Warn that no call of the step stands at one of ``places``."""
+    def warn_of_places(self, places: Sequence[str], calls: int, there: Sequence[str]) -> None:
+        """Warn that no call of the step stands at one of ``places``; ``there`` are some places with their calls."""
         if self._first("places", tuple(places)):
-            logger.warning("places %s: none of the %d calls in this step stands there", _shown(list(places)), calls)
+            logger.warning(
+                tr(
+                    "places {shown}: none of the {calls} calls in this step stands there; the first are {there}",
+                    shown=_shown(list(places)),
+                    calls=calls,
+                    there=", ".join(there),
+                )
+            )
 
     def _warn_of_patterns(self, key: str, names: NameList, what: str, calls: Calls) -> None:
         for pattern in names.unhit:
             if self._first(key, pattern):
-                text = "%s: %s selects none of the %s in this step, other patterns do%s"
-                logger.warning(text, key, _shown(pattern), what, _near_patterns([pattern], calls))
+                said = tr(
+                    "{key}: {shown} selects none of the {what} in this step, other patterns do{near}",
+                    key=key, shown=_shown(pattern), what=what, near=_near_patterns([pattern], calls),
+                )  # fmt: skip
+                logger.warning(said)
 
     def _first(self, key: str, value: object) -> bool:
         if (key, value) in self._warned:
@@ -85,7 +112,7 @@ class UnusedSettings:
 def _near_patterns(patterns: Sequence[str], calls: Calls) -> str:
     found = [base for pattern in patterns[:_MOST_SHOWN] for base in _nearest(words(pattern), calls)]
     shown = list(dict.fromkeys(found))[:_MOST_SHOWN]
-    return f"; did you mean {' or '.join(shown)}?" if shown else ""
+    return tr("; did you mean {names}?", names=" or ".join(shown)) if shown else ""
 
 
 def _near_end(end: str, calls: Calls, *, numbered: bool) -> str:
@@ -97,11 +124,11 @@ def _near_end(end: str, calls: Calls, *, numbered: bool) -> str:
     if not near:
         return ""
     if not numbered:
-        return f"; did you mean another call of {near[0]}?"
+        return tr("; did you mean another call of {near}?", near=near[0])
     found = _entry(near[0], entry.direction, min(entry.index or 0, calls[near[0]] - 1))
     if found == end:  # a backward, or a forward that ended with an exception
-        return "" if entry.direction == FORWARD else "; its forward came"
-    return f"; did you mean {found}?"
+        return "" if entry.direction == FORWARD else tr("; its forward came")
+    return tr("; did you mean {found}?", found=found)
 
 
 def _entry(base: str, direction: str, index: int) -> str:
@@ -146,18 +173,28 @@ def why_empty(config: Config, framework: Framework, model: Any, *, opened: bool,
     was called that could have been recorded, ``compiled`` whether a graph ran that is none at this level.
     """
     if not opened:
-        return "the model was not called as often as token_range says"
+        return tr("the model was not called as often as token_range says")
     if called:
         modes = "" if "all" in config.data_mode else ", ".join(sorted(config.data_mode))
-        return f"what was called has nothing that data_mode [{modes}] keeps" if modes else ""
+        return tr("what was called has nothing that data_mode [{modes}] keeps", modes=modes) if modes else ""
     if compiled:
-        return f"what was called ran as a compiled graph. {framework.how_to_uncompile}, or use level L1 or mix"
+        return tr(
+            "what was called ran as a compiled graph. {how_to_uncompile}, or use level L1 or mix",
+            how_to_uncompile=framework.how_to_uncompile,
+        )
     if config.level not in MODULE_LEVELS:
         what = "kernel" if config.level == "L2" else "API that level L1 records"
-        return f"no {what} was called between start and stop"
+        return tr("no {what} was called between start and stop", what=what)
     models = model if isinstance(model, (list, tuple)) else [model]
     names = " and ".join(type(each).__name__ for each in models)
     if not any(True for each in models for _ in framework.recorded_modules(each)):
         have = "have" if len(models) > 1 else "has"
-        return f"{names} {have} no modules inside and no parameters, hence no entry; use level L1 or mix"
-    return f"no module of {names} was called between start and stop; is it the network that was given to start?"
+        return tr(
+            "{names} {have} no modules inside and no parameters, hence no entry; use level L1 or mix",
+            names=names,
+            have=have,
+        )
+    return tr(
+        "no module of {names} was called between start and stop; is it the network that was given to start?",
+        names=names,
+    )

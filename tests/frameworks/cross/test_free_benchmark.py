@@ -7,6 +7,7 @@ import json
 import logging
 import random
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ import msprobe_ms
 import msprobe_ms.pytorch
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from torture.interrupts.places import Interruption, Survey
 
 F = torch.nn.functional
 
@@ -407,6 +409,59 @@ def test_errors_of_the_check_are_counted_and_said_once(side: Side, check_of: Any
     assert sum("only once" in line for line in lines) == 1
     row = check.summary()["planted.fails"]
     assert (row["calls"], row["checked"], row["left_out"], row["why"]) == ("4", "0", "4", "ValueError: only once: 4")
+
+
+@pytest.mark.parametrize("stage", ["forward", "backward"])
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+def test_what_is_raised_in_a_check_is_the_trainings_only_if_it_is_an_interrupt(
+    side: Side, check_of: Any, error: type[BaseException], stage: str
+) -> None:
+    """At any line; and the next step is checked as any."""
+    x = side.tensor([1.5, 2, 3])
+
+    def train() -> list[float]:
+        return side.gradient(lambda value: side.api.exp(value) * value, x).tolist()
+
+    def surveyed() -> None:
+        with survey:
+            train()
+
+    def interrupted() -> Any:
+        with interruption:
+            return train()
+
+    check = check_of(side, {}, fuzz_stage=stage, pert_mode="add_noise")
+    expected = train()
+    survey = Survey(error, after_calls=False)
+    check.run(train, surveyed)
+    # A trial of MindSpore takes seven times as long; most of these lines run for both frameworks.
+    stride = {"forward": 7, "backward": 15}[stage] * {"pytorch": 1, "mindspore": 5}[side.name]
+    for place in survey.chosen(1)[::stride]:
+        interruption = Interruption(error, place)
+        try:
+            assert check.run(interrupted) == [expected] and error is not KeyboardInterrupt, place
+        except error:
+            assert error is KeyboardInterrupt, place
+    before = sum(int(row["checked"]) for row in check.summary().values())
+    assert check.run(train) == [expected]
+    assert sum(int(row["checked"]) for row in check.summary().values()) > before
+
+
+def test_calls_that_no_backward_follows_hold_nothing(check_of: Any) -> None:
+    """As those of an evaluation: what they were given goes with them."""
+    check = check_of(SIDES["pytorch"], {}, fuzz_stage="backward", pert_mode="add_noise")
+    weight, given = torch.ones(2, 2, requires_grad=True), []
+
+    def evaluate() -> None:
+        for _ in range(4):
+            x = torch.ones(2, 2)
+            given.append(weakref.ref(x.untyped_storage()))
+            result = torch.exp(torch.matmul(x, weight))
+            del x, result
+            assert given[-1]() is None
+
+    check.run(evaluate)
+    assert check.summary()["torch.matmul"]["why"] == "no gradient came: 4"
 
 
 def test_the_result_is_the_very_object_that_the_call_gave(side: Side, check_of: Any) -> None:

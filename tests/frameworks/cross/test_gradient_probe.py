@@ -18,6 +18,7 @@ from mindspore import nn
 import msprobe_ms
 import msprobe_ms.pytorch
 from msprobe_ms.support.errors import UsageError
+from torture.interrupts.places import Interruption, Survey
 
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 WEIGHT = np.linspace(-0.5, 0.5, 6, dtype=np.float32).reshape(2, 3)
@@ -183,6 +184,39 @@ def test_a_disk_that_takes_nothing_does_not_stop_the_training(
     for _ in range(2):
         training.step()
     assert (tmp_path / "out").read_text() == "a file"
+
+
+@pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
+def test_errors_of_ours_do_not_end_a_call_of_the_optimizer(
+    training: Training, debugger_of: Any, error: type[BaseException]
+) -> None:
+    debugger = debugger_of(training)
+    debugger.monitor(watched(training))
+    training.step()
+    survey = Survey(error, after_calls=False)
+    with survey:
+        training.step()
+    places = [place for place in survey.chosen(1) if not place.code.co_name.startswith("__")]
+    for place in places[::5]:
+        try:
+            with Interruption(error, place):
+                training.step()
+            assert error is MemoryError, place
+        except error:
+            assert error is KeyboardInterrupt, place
+
+
+def test_names_of_any_characters_are_written(debugger_of: Any, tmp_path: Path) -> None:
+    names = ("..", "a/b", "\0", "\ud800", "=1")
+    parameters = {name: torch.nn.Parameter(torch.ones(2)) for name in names}
+    optimizer = torch.optim.SGD([*parameters.items()], 0.1)
+    training = Training(list, None, optimizer, msprobe_ms.pytorch.PrecisionDebugger, [*names])
+    debugger_of(training, grad_level="L1").monitor(optimizer)
+    sum(each.sum() for each in parameters.values()).backward()
+    optimizer.step()
+    (table,) = tmp_path.rglob("grad_summary_0.csv")
+    assert len(table.read_text().splitlines()) == 1 + len(names)
+    assert len([*table.with_name("step0").iterdir()]) == len(names)
 
 
 def test_the_callback_of_model_watches_its_optimizer(debugger_of: Any, tmp_path: Path) -> None:

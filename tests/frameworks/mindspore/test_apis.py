@@ -169,17 +169,19 @@ def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]
     del sys.modules["own_kernels"]
 
 
-def test_an_api_list_of_the_users(ms: Any, dump_path: Path, own_module: Any) -> None:
+def test_an_api_list_of_the_users(ms: Any, dump_path: Path, own_module: Any, warnings: list[str]) -> None:
     path = dump_path.with_name("apis.yaml")
     path.write_text("own_kernels:\n  - twice\nown_kernels.Kernels:\n  - thrice\nmindspore.ops:\n  - Custom\n")
     before = vars(own_module.Kernels)["thrice"], own_module.twice
     found = entries(
         dump_path,
-        lambda: [own_module.twice(x, more=1), own_module.Kernels().thrice(x), ops.relu(x)],
+        lambda: [own_module.twice(x, more=1), own_module.Kernels().thrice(x), isinstance(x, ops.Custom), ops.relu(x)],
         api_list=str(path),
     )
     assert found == ["own_kernels.twice.0.forward", "Kernels.thrice.0.forward", "Functional.relu.0.forward"]
     assert (vars(own_module.Kernels)["thrice"], own_module.twice) == before
+    said = "mindspore.ops.Custom is a class, and not recorded; its methods can be, listed under its name"
+    assert f"{path}: {said}" in warnings
 
 
 def test_an_api_list_with_the_heads_of_support_wrap_ops(
@@ -205,6 +207,9 @@ def test_an_api_list_with_the_heads_of_support_wrap_ops(
     ("text", "problem"),
     [
         ("own_kernels:\n  - thrice\n", "own_kernels: 'thrice' is not something that can be called there"),
+        ("mindspore.nn.Cell:\n  - __init__\n", "mindspore.nn.Cell: '__init__' handles objects, and is no operation"),
+        ("builtins:\n  - isinstance\n",
+         "builtins: belongs to Python; give a module or class whose functions take tensors"),
         ("own_kernels:\n  - NUMBER\n", "own_kernels: 'NUMBER' is not something that can be called there"),
         ("no_such_module:\n  - a\n",
          "no_such_module: no such module or class can be imported; give a dotted name like mindspore.ops"),

@@ -401,7 +401,5 @@ def test_compare_names_the_kernel(ms: Any, tmp_path: Path) -> None:
 def test_where_kernels_cannot_be_seen(tmp_path: Path) -> None:
     from msprobe_ms.pytorch import PrecisionDebugger as TorchDebugger
 
-    with pytest.raises(UsageError) as raised:
+    with pytest.raises(UsageError, match="dumped by an Ascend device, and there is none here"):
         TorchDebugger(dump_path=tmp_path, level="L2")
-    refusal = "Level L2 records kernels of MindSpore 2.9 and later; use one of L0, L1, mix"
-    assert str(raised.value) == f'level "L2": {refusal}'

@@ -68,6 +68,28 @@ def test_names_parents_and_figures(ms: Any, dump_path: Path, level: str) -> None
     assert step.array(step.backward("Primitive.bias_add.BiasAdd")["output"][1]).tolist() == [4, 4, 4]
 
 
+def entries_of(net: Any, given: Any, dump_path: Path, **keys: Any) -> list[str]:
+    with recording(given, dump_path, level="L1", **keys):
+        mindspore.value_and_grad(lambda a: net(a).sum(), 0, net.trainable_params())(x)
+    return list(read_step(dump_path).data)
+
+
+def test_names_do_not_depend_on_whether_start_is_given_the_model(ms: Any, dump_path: Path) -> None:
+    call = nn.Cell.__call__
+    net = nn.SequentialCell(Net(), nn.LayerNorm((3,)))
+    given = entries_of(net, net, dump_path)
+    assert entries_of(net, None, dump_path.with_name("without")) == given
+    assert "Primitive.double.Mul.0.backward" in given
+    assert nn.Cell.__call__ is call
+
+
+def test_they_can_be_left_out(ms: Any, dump_path: Path) -> None:
+    net = Net()
+    left = entries_of(net, net, dump_path, primitives=False)
+    assert left == entries_of(net, None, dump_path.with_name("without"), primitives=False)
+    assert left and not any(name.startswith("Primitive.") for name in left)
+
+
 def test_called_directly_they_go_by_their_class(ms: Any, dump_path: Path) -> None:
     own = ops.MatMul(transpose_b=True)
     with recording(None, dump_path, level="L1", task="tensor"):

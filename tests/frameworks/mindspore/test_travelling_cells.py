@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -151,11 +152,50 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kind", FUNCTIONS)
-def test_functions_pickle_by_name(ms: Any, dump_path: Path, level: str, kind: str) -> None:
+def test_functions_are_what_they_are(ms: Any, dump_path: Path, level: str, kind: str) -> None:
+    """To tables, pickles, copies and whoever compares or inspects them, made before, meanwhile or after."""
     find = FUNCTIONS[kind]
     genuine = find()
+    before, kinds = {genuine: 1}, [inspect.isfunction(genuine), inspect.isroutine(genuine)]
     with recording(Net(), dump_path, level=level):
-        pickled = pickle.dumps(find())
-        assert pickle.loads(pickled) is find()
-    assert pickle.loads(pickled) is genuine is find()
-    assert b"msprobe" not in pickled
+        meanwhile = find()
+        assert before[meanwhile] == {meanwhile: 1}[genuine] == 1 and meanwhile in [genuine]
+        assert [inspect.isfunction(meanwhile), inspect.isroutine(meanwhile)] == kinds
+        assert repr(meanwhile) == repr(genuine) and meanwhile.__doc__ == genuine.__doc__
+        pickles = [pickle.dumps(each) for each in (meanwhile, [genuine], {meanwhile: 1})]
+        assert pickle.loads(pickles[0]) == find() and pickle.loads(pickles[1]) == [meanwhile]
+        stored = Net()
+        stored.act, stored.table = meanwhile, {meanwhile: [meanwhile]}
+    assert pickle.loads(pickles[0]) is genuine is find() and pickle.loads(pickles[2]) == before
+    assert not any(b"msprobe" in each for each in pickles)
+    assert stored.table[genuine] == [genuine] and stored.act == find()
+    for made in (pickle.loads(pickle.dumps(stored.table)), copy.deepcopy(stored.table)):
+        assert made[genuine][0] is genuine
+
+
+class Activated(nn.Cell):
+    """Holds functions as it is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.act, self.other, self.third = ops.relu, mint.exp, mint.nn.functional.silu
+
+    def construct(self, x: Any) -> Any:
+        return self.act(x) + self.other(x) + self.third(x)
+
+
+def test_compilers_know_functions_that_were_stored_meanwhile(ms: Any, dump_path: Path) -> None:
+    def compiled() -> list[Any]:
+        ways = [mindspore.jit(net), mindspore.jit(net.act), mindspore.jit(net.construct, capture_mode="bytecode")]
+        ways += [ops.vmap(net.act), lambda x: mindspore.recompute(net, x), mindspore.grad(net.act)]
+        return [way(X).asnumpy().tolist() for way in ways]
+
+    net = Activated()
+    expected = compiled()
+    with recording(None, dump_path, level="L1"):
+        net = Activated()
+        assert compiled() == expected
+    assert compiled() == expected
+    before = read_step(dump_path).data.keys()
+    net(X)
+    assert read_step(dump_path).data.keys() == before

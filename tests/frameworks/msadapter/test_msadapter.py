@@ -301,3 +301,38 @@ def test_interfaces_of_other_tools(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("report/accuracy_report_*.xlsx"))) == 1
     weights = Step(tmp_path / "msit_dump").data
     assert {name: list(entry) for name, entry in weights.items()} == {"Module.0.Linear.forward.0": ["parameters"]}
+
+
+FUNCTIONS = """
+import copy, pickle, sys
+import torch
+import torch.nn.functional as F
+from msprobe.mindspore import PrecisionDebugger
+
+FIND = [lambda: F.relu, lambda: F.linear, lambda: torch.matmul, lambda: torch.Tensor.add, lambda: torch.Tensor.__add__]
+genuine = [find() for find in FIND]
+table = {function: number for number, function in enumerate(genuine)}
+assert [table[find()] for find in FIND] == list(range(len(FIND)))
+debugger = PrecisionDebugger(config_path="./config.json")
+x = torch.ones(2, 2)
+debugger.start(model=torch.nn.Linear(2, 2))
+assert not any(find() is each for find, each in zip(FIND, genuine))
+assert [table[find()] for find in FIND] == list(range(len(FIND)))
+assert all(isinstance(find(), type(each)) for find, each in zip(FIND, genuine))
+stored = {find(): [find()] for find in FIND}
+F.relu(x)
+debugger.stop()
+debugger.step()
+assert all(stored[each] == [each] for each in genuine)
+assert all(pickle.loads(pickle.dumps(stored[each]))[0] is each for each in genuine)
+assert all(copy.deepcopy(stored[each])[0] is each is find() for find, each in zip(FIND, genuine))
+print([each(x).shape for (each,) in list(stored.values())[:1]])
+"""
+
+
+def test_functions_are_what_they_are(tmp_path: Path) -> None:
+    """To tables, pickles, copies and whoever compares or inspects them, made before, meanwhile or after."""
+    configuration = {"task": "statistics", "dump_path": "./dump", "rank": [], "step": [], "level": "L1"}
+    (tmp_path / "config.json").write_text(json.dumps(configuration))
+    assert run_script("-c", FUNCTIONS, cwd=tmp_path).strip()
+    assert list(Step(tmp_path / "dump").data) == ["Functional.relu.0.forward"]

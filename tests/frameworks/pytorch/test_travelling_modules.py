@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import io
 import pickle
 import subprocess
@@ -18,8 +19,10 @@ import torch
 import torch.nn.functional as F
 from recording import read_step
 from torch import nn
+from torch.utils import _device
 
 from msprobe_ms.pytorch import PrecisionDebugger, record
+from msprobe_ms.recording import recorder
 
 LEVELS = ("L0", "L1", "mix")
 
@@ -230,12 +233,76 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kind", FUNCTIONS)
-def test_functions_pickle_by_name(dump_path: Path, level: str, kind: str) -> None:
+def test_functions_are_what_they_are(dump_path: Path, level: str, kind: str) -> None:
+    """To tables, pickles, copies and whoever compares or inspects them, made before, meanwhile or after."""
     find = FUNCTIONS[kind]
     genuine = find()
+    before = {genuine: 1}
+    signature = inspect.signature(genuine) if inspect.isfunction(genuine) else None
     with record(network(), level=level, dump_path=dump_path):
-        pickles = [pickle.dumps(find(), protocol) for protocol in (2, 4)]
-        assert all(pickle.loads(each) is find() for each in pickles)
-        assert find().__name__ == genuine.__name__
+        meanwhile = find()
+        assert before[meanwhile] == {meanwhile: 1}[genuine] == 1 and meanwhile in [genuine]
+        assert isinstance(meanwhile, type(genuine)) and repr(meanwhile) == repr(genuine)
+        assert [meanwhile.__name__, meanwhile.__doc__] == [genuine.__name__, genuine.__doc__]
+        assert signature is None or inspect.signature(meanwhile) == signature
+        pickles = [pickle.dumps(meanwhile, protocol) for protocol in (2, 4)]
+        assert all(pickle.loads(each) == find() for each in pickles)
+        stored = nn.Linear(1, 1)
+        stored.act, stored.table = meanwhile, {meanwhile: meanwhile}
     assert all(pickle.loads(each) is genuine is find() for each in pickles)
     assert not any(b"msprobe" in each for each in pickles)
+    assert stored.table[genuine] == genuine and stored.act == find()
+    for made in (saved(stored), copy.deepcopy(stored), pickle.loads(pickle.dumps(stored))):
+        assert made.act is made.table[genuine] is genuine
+
+
+def test_what_was_stored_meanwhile_is_not_recorded_afterwards(dump_path: Path) -> None:
+    with record(network(), level="mix", dump_path=dump_path / "first"):
+        layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, activation=F.gelu, batch_first=True)
+        assert layer.activation_relu_or_gelu == 2  # it compares by identity
+        functions = [layer.activation, F.relu, torch.relu, torch.Tensor.sigmoid]
+    expected = layer(x())
+    calls: list[str] = []
+    sys.setprofile(
+        lambda frame, event, _: calls.append(event) if frame.f_code.co_filename == recorder.__file__ else None
+    )
+    try:
+        assert torch.equal(layer(x()), expected)
+        assert all(torch.equal(function(x()), function(x())) for function in functions)
+    finally:
+        sys.setprofile(None)
+    assert not calls
+
+
+def test_devices_are_set_by_functions_that_were_asked_for_meanwhile(dump_path: Path) -> None:
+    """PyTorch makes its set of functions that make tensors when it first needs it, and keeps it."""
+    _device._device_constructors.cache_clear()
+    with record(network(), level="mix", dump_path=dump_path), torch.device("meta"):
+        assert torch.ones(2).is_meta and torch.zeros(2).is_meta and torch.tensor([1.0]).is_meta
+    with torch.device("meta"):
+        assert torch.ones(2).is_meta and torch.zeros(2).is_meta and torch.tensor([1.0]).is_meta
+
+
+@pytest.mark.parametrize("level", ["L0", "mix"])
+def test_compilers_know_functions_that_were_stored_meanwhile(dump_path: Path, level: str) -> None:
+    class Activated(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.act, self.other = F.relu, torch.sigmoid
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.act(x) + self.other(x)
+
+    def compiled() -> list[Any]:
+        traced = torch.fx.symbolic_trace(net)
+        targets = [node.target for node in traced.graph.nodes if node.op == "call_function"]
+        assert targets[:2] == [F.relu, torch.sigmoid]
+        strict = torch.export.export(net, (x(),), strict=True).module()
+        return [traced, torch.jit.trace(net, x()), strict, torch.compile(net, backend="eager", fullgraph=True)]
+
+    with record(network(), level=level, dump_path=dump_path):
+        net = Activated()
+        expected = net(x())
+        made = compiled()
+        assert all(torch.equal(each(x()), expected) for each in made)
+    assert all(torch.equal(each(x()), expected) for each in [*made, *compiled()])

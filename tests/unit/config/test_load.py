@@ -36,7 +36,7 @@ _MEBIBYTES = "use a whole number of MiB from 1 to 16777216, such as 2048"
 
 GENERAL = (
     "task, level, dump_path, rank, step, extra_info, dump_enable, async_dump, permissions, max_memory, optimizer, "
-    "parameters, model_itself, layers, numbers, call_sites, strides, api_list"
+    "parameters, model_itself, layers, primitives, numbers, call_sites, strides, api_list, acl_config"
 )
 PATTERN = 'a pattern, such as "class:LayerNorm"'
 SKIP = "not accepted; use an integer n from 0 to 1000000: every n-th call is recorded"
@@ -369,6 +369,16 @@ def test_other_tasks_sections_and_idle_keys_pass_without_a_word():
     assert config == load({})
 
 
+def test_acl_config_counts_at_level_L2_alone(tmp_path: Path) -> None:
+    Path("acl.json").write_text("{}")
+    config = load({"level": "L2", "acl_config": "acl.json"})
+    assert (config.acl_config, config.ignored) == (tmp_path / "acl.json", ())
+    config = load({"level": "L1", "acl_config": "nowhere.json"})
+    assert (config.acl_config, config.ignored) == (None, ("acl_config",))
+    assert load({"level": "L2", "acl_config": ""}).acl_config is None
+    assert 'acl_config: "no.json" is not a file' in refusal({"level": "L2", "acl_config": "no.json"})
+
+
 def test_keys_that_ask_for_something_without_effect_are_collected():
     config = load(
         {
@@ -452,6 +462,11 @@ def test_exceptions_are_looked_for_in_kernels() -> None:
         ),
         ({"precision": "hi"}, 'precision: "hi" is not accepted; use one of high, low (did you mean "high"?)'),
         ({"acl_config": []}, "acl_config: [] is not accepted; use a text in quotes"),
+        ({"level": "L2", "acl_config": []}, "acl_config: [] is not accepted; use a path"),
+        (
+            {"level": "L0", "primitives": False},
+            "primitives: level L0 leaves no primitives out; use level L1 or mix, or remove this key",
+        ),
         ({"seed": "1"}, 'seed: "1" is not accepted; use a whole number'),
         (
             {"statistics": {"backward_input": "x"}},
@@ -617,16 +632,16 @@ def test_scope_refuses_names_that_its_level_never_records(level, name, message):
 
 
 @pytest.mark.parametrize(
-    "task",
+    ("task", "why"),
     [
-        "run_ut",
-        "acc_check",
-        "nan_check",
+        ("run_ut", "is a command, msprobe run_ut"),
+        ("acc_check", "is a command, msprobe acc_check"),
+        ("nan_check", "is not supported, overflow_check is"),
     ],
 )
-def test_tasks_of_the_family_that_do_not_work_yet_say_which_do(task):
+def test_tasks_of_the_family_that_record_nothing_say_what_does_that_work(task, why):
     message = refusal({"task": task, "dump_path": "out", task: {}})
-    assert message == f'config.json: task: "{task}" is not supported yet; use one of {TASKS}'
+    assert message == f'config.json: task: "{task}" {why}; use one of {TASKS}'
 
 
 def test_the_section_of_free_benchmark_as_files_of_the_family_have_it():
@@ -680,7 +695,7 @@ def test_what_cannot_be_repeated_so_is_refused(section, key, words):
 
 def test_xor_is_refused_with_what_works():
     message = section_refusal({"summary_mode": "xor"})
-    assert message == 'config.json: statistics.summary_mode: "xor" is not supported yet; use one of statistics, md5'
+    assert message == 'config.json: statistics.summary_mode: "xor" is not supported; use one of statistics, md5'
 
 
 # Combinations that cannot work
@@ -900,7 +915,7 @@ def test_a_missing_api_list_says_where_it_was_looked_for():
     here = Path.cwd()
     assert str(refused.value) == (
         f'configs/c.json: api_list: "apis.yaml" is not a file (looked for "{here}/configs/apis.yaml" and '
-        f'"{here}/apis.yaml"); use the path of a yaml file'
+        f'"{here}/apis.yaml"); use the path of a file that is there'
     )
 
 

@@ -14,7 +14,7 @@ from msprobe_ms.remote import folder_server
 from msprobe_ms.remote.addresses import Address
 from msprobe_ms.remote.folder_layout import put
 from msprobe_ms.remote.frames import head
-from msprobe_ms.remote.messages import Dropped, End, text_of
+from msprobe_ms.remote.messages import Dropped, End, Hello, text_of
 from msprobe_ms.remote.sender import Sender
 from msprobe_ms.remote.sending import Sending
 from msprobe_ms.remote.spool import Progress, Spool
@@ -85,6 +85,29 @@ def test_what_is_half_written_damaged_or_hostile_is_not_taken_and_missing_number
             range(3, 4), range(5, 7),
         ]  # fmt: skip
         assert list(host.inbox.clients) == ["rank0-a"] and evil.exists()
+        await host.stop()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", ["hello", "end"])
+def test_what_one_client_left_cut_keeps_no_other_waiting(tmp_path: Path, name: str) -> None:
+    cut, whole = tmp_path / "shared" / "rank0-a", tmp_path / "shared" / "rank1-b"
+    for rank, folder in enumerate((cut, whole)):
+        folder.mkdir(parents=True)
+        put(folder, "hello", [head(text_of(Hello(client=folder.name, rank=rank)))])
+    text = (cut / "hello").read_bytes() if name == "hello" else head(text_of(End(count=1)))
+    put(cut, name, [text[:-2]])
+
+    async def run() -> None:
+        host = Host(tmp_path / "in")
+        await host.listen(Address(str(tmp_path / "shared")))
+        await asyncio.sleep(0.3)
+        put(whole, "00000001.item", [dropped(1)])
+        await until(lambda: host.names == ["step1"])
+        put(cut, name, [text])  # it is seen whole in the end
+        put(cut, "00000001.item", [dropped(1)])
+        await until(lambda: host.names == ["step1", "step1"])
         await host.stop()
 
     asyncio.run(run())

@@ -7,6 +7,7 @@ once the walk over the nodes is over, or in ``BEFOREHAND`` where all that the wa
 
 from __future__ import annotations
 
+from msprobe_ms.comparison.origin.causes.lone_calls import LoneCalls
 from msprobe_ms.comparison.origin.causes.missing_gradient import MissingGradient
 from msprobe_ms.comparison.origin.causes.other_precision import OtherPrecision
 from msprobe_ms.comparison.origin.causes.slow_drift import SlowDrift
@@ -20,4 +21,4 @@ from msprobe_ms.comparison.origin.protocols import Cause, EarlyCause, LateCause
 BEFOREHAND: tuple[type[EarlyCause], ...] = (WrongUpdate,)
 #: The first that speaks of a node counts.
 CAUSES: tuple[type[Cause], ...] = (WrongParameter, WrongResult, OtherPrecision, WrongInput, SmallExcess)
-AFTERWARDS: tuple[type[LateCause], ...] = (MissingGradient, SlowDrift)
+AFTERWARDS: tuple[type[LateCause], ...] = (MissingGradient, SlowDrift, LoneCalls)

@@ -18,8 +18,9 @@ from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
 from msprobe_ms.comparison.statistics import root_mean_square
 from msprobe_ms.comparison.terms import Stage
 from msprobe_ms.dump.model import Entry, Item
-from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD
+from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, is_fused
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -90,6 +91,11 @@ class _Side:
                 found.append(place)
         return found
 
+    def parts_with_gradients(self, place: Place) -> list[str]:
+        """Of a module that is joined of several, those that have gradients: none of theirs is the whole's."""
+        of_module = (path[0] for module, kind, path in self.gradients if (module, kind) == place[:2] and len(path) > 1)
+        return list(dict.fromkeys(of_module)) if is_fused(place[0]) else []
+
     def tied(self, place: Place) -> Iterator[Place]:
         """Where a tensor with the statistics of this parameter is one of another module: tied weights.
 
@@ -139,11 +145,14 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
             # Told by the names of the target, as the first is.
             others = [to[at] if name == "target" else at for at in missing if at != first]
             also = [".".join((module, *path)).lstrip(".") for module, _, path in others]
-            details = (f"so it is with {listed(also, _TOLD)}",) if also else ()
+            details = [tr("so it is with {also}", also=listed(also, _TOLD))] if also else []
+            if parts := lacking.parts_with_gradients(to[first]):
+                text = tr("of the layers that are one on the other side {parts} have one", parts=listed(parts))
+                details.insert(0, text)
             names = target.parameters[ours].name, golden.parameters[theirs].name
             origin = Origin(
                 *names, "parameters_grad", _reason(name), {}, OriginKind.MISSING_GRADIENT,
-                details=details, stage=Stage.BACKWARD,
+                details=tuple(details), stage=Stage.BACKWARD,
             )  # fmt: skip
             found.append((having.orders[first], origin))
     return found
@@ -165,9 +174,11 @@ def _is_missing(place: Place, lacking: _Side, having: _Side, to: dict[Place, Pla
 
 def _reason(side: str) -> str:
     other_side = "golden" if side == "target" else "target"
-    return (
-        f"the {other_side} has a gradient of this parameter, the {side} none: is it frozen, detached or left out of "
-        "the optimizer's weights?"
+    return tr(
+        "the {other_side} has a gradient of this parameter, the {side} none: is it frozen, detached "
+        "or left out of the optimizer's weights?",
+        other_side=tr(other_side),
+        side=tr(side),
     )
 
 

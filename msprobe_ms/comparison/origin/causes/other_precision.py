@@ -15,6 +15,7 @@ from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -40,14 +41,21 @@ class OtherPrecision:
 def _origin(node: Node) -> Origin:
     row = next(filter(is_of_two_widths, node.rows("output")))
     assert row.target is not None and row.golden is not None
-    item, taken = row.target, "what it takes in is of one dtype on both sides"
+    item, taken = row.target, tr("what it takes in is of one dtype on both sides")
     if any(map(is_of_two_widths, node.rows("input"))):
-        taken = "the call around it takes in one dtype on both sides"
-    reason = (
-        f"its {item.suffix} is {item.dtype} against {row.golden.dtype}, which hardly any other call's is: look for a "
-        "cast that it alone has"
+        taken = tr("the call around it takes in one dtype on both sides")
+    reason = tr(
+        "its {suffix} is {dtype} against {other_dtype}, which hardly any other call's is: look for a "
+        "cast that it alone has",
+        suffix=item.suffix,
+        dtype=item.dtype,
+        other_dtype=row.golden.dtype,
     )
-    details = [describe_caller(node), f"it alone computes in another precision: {taken}", describe_difference(row)]
+    details = [
+        describe_caller(node),
+        tr("it alone computes in another precision: {taken}", taken=taken),
+        describe_difference(row),
+    ]
     return origin_at(row, reason, details, OriginKind.PRECISION)
 
 

@@ -12,6 +12,7 @@ from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitchi
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, worst
 from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT, drift_after
 from msprobe_ms.comparison.origin.sentences import describe_briefly, describe_difference, fitting, origin_at
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -31,8 +32,10 @@ class Growth(NamedTuple):
 
     def __str__(self) -> str:
         name = self.row.target.name if self.row.target is not None else ""
-        after = f"{self.after:.3g} times its tolerance" if math.isfinite(self.after) else "beyond measure"
-        return f"{name}, from {self.before:.3g} to {after}"
+        after = (
+            tr("{after:.3g} times its tolerance", after=self.after) if math.isfinite(self.after) else "beyond measure"
+        )
+        return tr("{name}, from {before:.3g} to {after}", name=name, before=self.before, after=after)
 
 
 class SlowDrift:
@@ -63,18 +66,27 @@ def _drift(judged: list[Node]) -> Origin | None:
     first = next((row for row in worst_rows if row is not None and error_ratio(row) > 1), None)
     if first is None:
         return None
-    crossing = "error grows by degrees and crosses the tolerance here"
+    crossing = tr("error grows by degrees and crosses the tolerance here")
     difference, growth = describe_difference(first), steepest(judged)
     if growth is None or growth.row is first:
-        reason = fitting(f"{crossing}: {difference}", f"{crossing}: {describe_briefly(first)}")
+        reason = fitting(
+            tr("{crossing}: {difference}", crossing=crossing, difference=difference),
+            tr("{crossing}: {briefly}", crossing=crossing, briefly=describe_briefly(first)),
+        )
         return origin_at(first, reason, kind=OriginKind.DRIFT)
     if growth.factor > GAIN_IN_DOUBT:  # what is no drift, however much drifted before
-        most = "of the error that grows before and after, most comes in here"
-        reason = fitting(f"{describe_difference(growth.row)}: {most}", f"{describe_briefly(growth.row)}: {most}")
-        return origin_at(growth.row, reason, [f"it grows at {growth}"], OriginKind.DRIFT)
-    look = "look where it grows most"
-    reason = fitting(f"{crossing}: {difference}; {look}", f"{crossing}: {describe_briefly(first)}; {look}")
-    return origin_at(first, reason, [f"it grows most at {growth}"], OriginKind.DRIFT)
+        most = tr("of the error that grows before and after, most comes in here")
+        reason = fitting(
+            tr("{difference}: {most}", difference=describe_difference(growth.row), most=most),
+            tr("{briefly}: {most}", briefly=describe_briefly(growth.row), most=most),
+        )
+        return origin_at(growth.row, reason, [tr("it grows at {growth}", growth=growth)], OriginKind.DRIFT)
+    look = tr("look where it grows most")
+    reason = fitting(
+        tr("{crossing}: {difference}; {look}", crossing=crossing, difference=difference, look=look),
+        tr("{crossing}: {briefly}; {look}", crossing=crossing, briefly=describe_briefly(first), look=look),
+    )
+    return origin_at(first, reason, [tr("it grows most at {growth}", growth=growth)], OriginKind.DRIFT)
 
 
 def _with_effect(node: Node) -> Iterable[Row]:

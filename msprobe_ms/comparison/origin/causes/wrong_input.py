@@ -18,6 +18,7 @@ from msprobe_ms.comparison.origin.sentences import (
 )
 from msprobe_ms.comparison.origin.stages import stage_of
 from msprobe_ms.comparison.terms import Stage
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -39,8 +40,8 @@ class WrongInput:
             # A mask may well be made in two ways: it is told only where nothing else is.
             walk.doubt(node, self._origin(node, walk))
             return Found(None)
-        # What encloses it took the difference in earlier, though its entry stands later.
-        outer = next((up for up in reversed([*node.ancestors()]) if up.ratio_in > walk.negligible_ratio(up)), node)
+        # What encloses it took the difference in earlier, though its entry stands later; not by a mask in another form.
+        outer = next((up for up in reversed([*node.ancestors()]) if _takes_in_more(up, walk)), node)
         around = outer.parent
         if around and (around.ratio_parameters > 1 or (_takes_in_tensors(around) and _gives_too_much(around, walk))):
             return walk.judge(around)  # now, as what differs inside of it will hide it
@@ -48,34 +49,45 @@ class WrongInput:
         return Found(outer, self._origin(outer, walk))
 
     def _origin(self, node: Node, walk: Walk) -> Origin:
-        row = next((row for row in node.rows("input") if error_ratio(row) > 1), None) or worst(node.rows("input"))
+        differing = [row for row in node.rows("input") if error_ratio(row) > 1]
+        row = next((row for row in differing if not is_of_another_form(row)), next(iter(differing), None))
+        row = row or worst(node.rows("input"))
         assert row is not None
         difference, order = describe_difference(row), describe_order(row)
         chance = walk.explained_by_chance(row, node)
         if chance is not None and chance.up_to:
             reason, *details = chance.because
-            nothing = "nothing before it that was compared differs"
+            nothing = tr("nothing before it that was compared differs")
             return origin_at(row, reason, [difference, nothing, *details], OriginKind.RANDOM)
         doubts = chance.because if chance is not None else ()
         if calls := self._unrecorded.calls(node.pair):
-            before = "though nothing compared before it does"
-            look = "look at the calls without a counterpart right before it, or map them"
-            places = f"calls without a counterpart come right before it: {calls}"
+            before = tr("though nothing compared before it does")
+            look = tr("look at the calls without a counterpart right before it, or map them")
+            places = tr("calls without a counterpart come right before it: {calls}", calls=calls)
         else:
-            before, places = "though nothing recorded before it does", self._unrecorded.places(node, row)
+            before, places = tr("though nothing recorded before it does"), self._unrecorded.places(node, row)
             if node.is_backward:
-                look = "the gradient differs on arrival, look at the loss and what follows this call"
+                look = tr("the gradient differs on arrival, look at the loss and what follows this call")
             elif places:
-                look = "it comes from outside, look at the code that makes it"
+                look = tr("it comes from outside, look at the code that makes it")
             else:
-                look = "it comes from outside, look at input data, arguments and unrecorded code"
+                look = tr("it comes from outside, look at input data, arguments and unrecorded code")
             if not is_of_all_elements(row) and not node.is_backward and self._unrecorded.made(node, row):
-                order = "statistics do not show the order of elements: what was made before may agree in them alone"
-        reason = fitting(f"{difference}, {before}: {look}", f"{difference}: {look}", f"{describe_briefly(row)}: {look}")
+                order = tr("statistics do not show the order of elements: what was made before may agree in them alone")
+        reason = fitting(
+            tr("{difference}, {before}: {look}", difference=difference, before=before, look=look),
+            tr("{difference}: {look}", difference=difference, look=look),
+            tr("{briefly}: {look}", briefly=describe_briefly(row), look=look),
+        )
         stage = stage_of(node.name, OriginKind.OUTSIDE)
         if stage is Stage.FORWARD and not places and row.target is not None and row.target.kind == "tensor":
             stage = Stage.DATA
         return origin_at(row, reason, [describe_caller(node), places, order, *doubts], OriginKind.OUTSIDE, stage)
+
+
+def _takes_in_more(node: Node, walk: Walk) -> bool:
+    """Whether an input differs that can be compared with its counterpart."""
+    return node.ratio_in_of_one_form > walk.negligible_ratio(node)
 
 
 def _takes_in_tensors(node: Node) -> bool:

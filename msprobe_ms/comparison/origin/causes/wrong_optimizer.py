@@ -13,6 +13,7 @@ from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.sentences import describe_difference, origin_at
 from msprobe_ms.comparison.origin.updates import ROUNDING, Update, Vector
 from msprobe_ms.dump.model import Item
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -49,8 +50,12 @@ class WrongOptimizer:
         given = self._gradients.get((module, name))
         if gradient is None or given is None or _ratio(gradient) <= max(_NOISE, _MORE * _ratio(given)):
             return None
-        agrees = "though the gradient that backward gave agrees: look at clipping, unscaling, accumulation"
-        return origin_at(gradient, f"{describe_difference(gradient)}, {agrees}", kind=OriginKind.UPDATE)
+        agrees = tr("though the gradient that backward gave agrees: look at clipping, unscaling, accumulation")
+        return origin_at(
+            gradient,
+            tr("{difference}, {agrees}", difference=describe_difference(gradient), agrees=agrees),
+            kind=OriginKind.UPDATE,
+        )
 
 
 def _of_setting(inputs: Mapping[str, Row]) -> Origin | None:
@@ -59,7 +64,7 @@ def _of_setting(inputs: Mapping[str, Row]) -> Origin | None:
     if not found:
         return None
     first, *others = found
-    reason = f"{describe_difference(first)}: the optimizers are set otherwise"
+    reason = tr("{difference}: the optimizers are set otherwise", difference=describe_difference(first))
     return origin_at(first, reason, map(describe_difference, others), OriginKind.UPDATE)
 
 
@@ -90,13 +95,18 @@ def _of_result(node: Node, inputs: Mapping[str, Row]) -> Origin | None:
         after, ours - held, theirs - golden_held, held, golden_held, rounding, slope=None, same_gradient=True
     )
     if update.left_alone_by:
-        reason = f"the {update.left_alone_by} does not update this parameter, though it is given the same gradient"
+        reason = tr(
+            "the {left_alone_by} does not update this parameter, though it is given the same gradient",
+            left_alone_by=update.left_alone_by,
+        )
         return origin_at(after, reason, kind=OriginKind.UPDATE)
     if not update.is_known or update.apart <= _APART:
         return None
-    reason = f"the update differs by {update.apart:.0%}, though what it is computed from agrees"
-    factor = f"it is {update.factor:.3g} times the golden's" if update.beside_factor <= _APART else ""
-    return origin_at(after, f"{reason}: look at the rule of the optimizer", [factor], OriginKind.UPDATE)
+    reason = tr("the update differs by {apart:.0%}, though what it is computed from agrees", apart=update.apart)
+    factor = tr("it is {factor:.3g} times the golden's", factor=update.factor) if update.beside_factor <= _APART else ""
+    return origin_at(
+        after, tr("{reason}: look at the rule of the optimizer", reason=reason), [factor], OriginKind.UPDATE
+    )
 
 
 def _is_tensor(row: Row) -> bool:

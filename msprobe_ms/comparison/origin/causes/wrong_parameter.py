@@ -19,13 +19,14 @@ from msprobe_ms.comparison.origin.sentences import (
     origin_at,
 )
 from msprobe_ms.comparison.origin.updates import place_of
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.search import Walk
 
 #: Where to look: in the first step, and later.
-_BEGINNING, _UPDATE = "the checkpoint", "the optimizer and its learning rate"
+_BEGINNING, _UPDATE = "the checkpoint", tr("the optimizer and its learning rate")
 #: The share of modules with other parameters from which on a checkpoint was not loaded.
 _ALL = 0.8
 #: Times that what a module gives out is further apart than its parameter before another fault must be in it.
@@ -49,22 +50,48 @@ class WrongParameter:
         difference, besides = describe_difference(row), ""
         more = node.ratio_out > _PARAMETER * node.ratio_parameters
         if more and (out := worst(node.rows("output"))) is not None:
-            excess = "which is more than the parameter explains: look at the layer's settings, too"
-            besides = fitting(f"{describe_difference(out)}, {excess}", f"{describe_briefly(out)}, {excess}")
+            excess = tr("which is more than the parameter explains: look at the layer's settings, too")
+            besides = fitting(
+                tr("{difference}, {excess}", difference=describe_difference(out), excess=excess),
+                tr("{briefly}, {excess}", briefly=describe_briefly(out), excess=excess),
+            )
         everywhere, others = self._other_parameters(node)
         details = [besides, everywhere and difference, others, describe_order(row)]
         if random := self._random_operation():
-            reason = f"gradients of earlier steps differ by right, as random numbers were drawn: {SEED}"
-            return origin_at(row, reason, [f"{random} draws random numbers", difference, *details], OriginKind.RANDOM)
+            reason = tr("gradients of earlier steps differ by right, as random numbers were drawn: {seed}", seed=SEED)
+            return origin_at(
+                row,
+                reason,
+                [tr("{random} draws random numbers", random=random), difference, *details],
+                OriginKind.RANDOM,
+            )
         if self._is_of_update(row):
-            before = "though it and its gradient agreed in the step before"
-            look = "look at the optimizer, weight decay, clipping"
-            reason = fitting(f"{difference}, {before}: {look}", f"{describe_briefly(row)}, {before}: {look}")
+            before = tr("though it and its gradient agreed in the step before")
+            look = tr("look at the optimizer, weight decay, clipping")
+            reason = fitting(
+                tr("{difference}, {before}: {look}", difference=difference, before=before, look=look),
+                tr("{briefly}, {before}: {look}", briefly=describe_briefly(row), before=before, look=look),
+            )
             return origin_at(row, reason, details, OriginKind.UPDATE)
         reason = everywhere or fitting(
-            f"{difference} before it is used: look at {_BEGINNING}, in later steps at {_UPDATE}",
-            f"{difference}: look at {_BEGINNING}, later at {_UPDATE}",
-            f"{describe_briefly(row)}: look at {_BEGINNING}, later at {_UPDATE}",
+            tr(
+                "{difference} before it is used: look at {beginning}, in later steps at {update}",
+                difference=difference,
+                beginning=_BEGINNING,
+                update=_UPDATE,
+            ),
+            tr(
+                "{difference}: look at {beginning}, later at {update}",
+                difference=difference,
+                beginning=_BEGINNING,
+                update=_UPDATE,
+            ),
+            tr(
+                "{briefly}: look at {beginning}, later at {update}",
+                briefly=describe_briefly(row),
+                beginning=_BEGINNING,
+                update=_UPDATE,
+            ),
         )
         return origin_at(row, reason, details, OriginKind.PARAMETER)
 
@@ -84,11 +111,21 @@ class WrongParameter:
         holders = self._holders
         others = {each.module for each in self._evidence.nodes if each.ratio_parameters > 1} - {node.module}
         if len(others) + 1 > max(1.0, _ALL * len(holders)) and not self._evidence.updated:
-            differ = f"parameters of {len(others) + 1} of {len(holders)} modules differ before they are used"
-            return f"{differ}: was the checkpoint loaded? (in later steps look at {_UPDATE})", ""
+            differ = tr(
+                "parameters of {count} of {other_count} modules differ before they are used",
+                count=len(others) + 1,
+                other_count=len(holders),
+            )
+            return tr(
+                "{differ}: was the checkpoint loaded? (in later steps look at {update})", differ=differ, update=_UPDATE
+            ), ""
         if not others:
             return "", ""
-        return "", f"so do parameters of {len(others)} of the {len(holders) - 1} other modules with parameters"
+        return "", tr(
+            "so do parameters of {count} of the {other_count} other modules with parameters",
+            count=len(others),
+            other_count=len(holders) - 1,
+        )
 
     def _random_operation(self) -> str:
         """A random operation that differs, where the parameters have been through updates; "" if there is none."""

@@ -21,6 +21,7 @@ from msprobe_ms.comparison.origin.sentences import (
     origin_at,
 )
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr, tr_count
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -55,8 +56,14 @@ class WrongResult:
         assert row is not None
         difference, agree = describe_difference(row), _what_agrees(node)
         if node.is_kept:
-            kept = "the graph keeps another value, though all its kernels agree"
-            return origin_at(row, fitting(f"{kept}: {difference}", f"{kept}: {describe_briefly(row)}"))
+            kept = tr("the graph keeps another value, though all its kernels agree")
+            return origin_at(
+                row,
+                fitting(
+                    tr("{kept}: {difference}", kept=kept, difference=difference),
+                    tr("{kept}: {briefly}", kept=kept, briefly=describe_briefly(row)),
+                ),
+            )
         if node.is_loss:
             return self._of_loss(node, row)
         if node.is_save:
@@ -67,19 +74,22 @@ class WrongResult:
             return origin_at(row, reason, [difference, agree, *details], OriginKind.RANDOM)
         doubts = chance.because if chance is not None else ()
         if node.kind is Kind.COLLECTIVE:
-            agrees = "though what this rank hands in agrees: another rank's share differs, look there"
-            reason = fitting(f"{difference}, {agrees}", f"{describe_briefly(row)}, {agrees}")
+            agrees = tr("though what this rank hands in agrees: another rank's share differs, look there")
+            reason = fitting(
+                tr("{difference}, {agrees}", difference=difference, agrees=agrees),
+                tr("{briefly}, {agrees}", briefly=describe_briefly(row), agrees=agrees),
+            )
             return origin_at(row, reason, [describe_caller(node), *doubts], OriginKind.COLLECTIVE)
         look, inside = self._inside(node)
         order = describe_order(row)
         if order and not inside:
-            look, order = "look at the order of its elements", "its Max, Min, Mean and Norm agree"
+            look, order = tr("look at the order of its elements"), tr("its Max, Min, Mean and Norm agree")
         brief = describe_briefly(row)
-        roughly = "its inputs agree" if node.ratio_in_of_one_form <= 1 else "its inputs differ less"
+        roughly = tr("its inputs agree") if node.ratio_in_of_one_form <= 1 else tr("its inputs differ less")
         reason = fitting(
-            f"{difference}, though {agree}: {look}",
-            f"{difference}, though {roughly}: {look}",
-            f"{brief}, though {roughly}: {look}",
+            tr("{difference}, though {agree}: {look}", difference=difference, agree=agree, look=look),
+            tr("{difference}, though {roughly}: {look}", difference=difference, roughly=roughly, look=look),
+            tr("{brief}, though {roughly}: {look}", brief=brief, roughly=roughly, look=look),
         )
         return origin_at(
             row,
@@ -92,14 +102,20 @@ class WrongResult:
 
     def _of_loss(self, node: Node, row: Row) -> Origin:
         """The origin that a loss is."""
-        differs, look = f"the loss differs, {describe_values(row)}", "compare the loss functions"
-        agree = f"though the model's outputs agree: {look}"
-        before = f"what was recorded before it agrees {_margin(node)}"
+        differs, look = tr("the loss differs, {values}", values=describe_values(row)), tr("compare the loss functions")
+        agree = tr("though the model's outputs agree: {look}", look=look)
+        before = tr("what was recorded before it agrees {margin}", margin=_margin(node))
         calls = self._unrecorded.calls(node.pair)
         return origin_at(
             row,
-            fitting(f"{differs}, {agree}", f"the loss differs {agree}"),
-            [before, calls and f"right before it stand calls without a counterpart: {calls}", describe_factor(row)],
+            fitting(
+                tr("{differs}, {agree}", differs=differs, agree=agree), tr("the loss differs {agree}", agree=agree)
+            ),
+            [
+                before,
+                calls and tr("right before it stand calls without a counterpart: {calls}", calls=calls),
+                describe_factor(row),
+            ],
         )
 
     def _reordered(self, node: Node) -> Iterator[str]:
@@ -109,36 +125,49 @@ class WrongResult:
             return
         weight = next(filter(_is_matrix, (*node.rows("parameters"), *inputs[1:])), None)
         places = self._unrecorded.made(node, inputs[0])
-        hidden = "statistics do not show the order of elements: look"
+        hidden = tr("statistics do not show the order of elements: look")
         if weight is not None and weight.golden is not None:
-            yield f"{hidden} at that of {weight.golden.suffix} (transposed, permuted) as well"
+            yield tr(
+                "{hidden} at that of {suffix} (transposed, permuted) as well",
+                hidden=hidden,
+                suffix=weight.golden.suffix,
+            )
         if places and inputs[0].golden is not None:
-            yield f"{hidden} at that of {inputs[0].golden.suffix} as well, made {places}"
+            yield tr(
+                "{hidden} at that of {suffix} as well, made {places}",
+                hidden=hidden,
+                suffix=inputs[0].golden.suffix,
+                places=places,
+            )
 
     def _inside(self, node: Node) -> tuple[str, str]:
         """Where to look, and what the calls recorded inside an origin say: that all agree, or where it enters."""
         for child in node.children:
             row = worst(child.rows("input"))
             if row is not None and error_ratio(row) > 1 and row.target is not None:
-                shows = f"inside it the difference shows first at {row.target.name}"
+                shows = tr("inside it the difference shows first at {name}", name=row.target.name)
                 if calls := self._unrecorded.calls(child.pair):
-                    look = f"look at the calls without a counterpart before {child.module}"
-                    return look, f"{shows}, right after calls without a counterpart: {calls}"
+                    look = tr("look at the calls without a counterpart before {module}", module=child.module)
+                    return look, tr(
+                        "{shows}, right after calls without a counterpart: {calls}", shows=shows, calls=calls
+                    )
                 places = self._unrecorded.places(child, row)
-                return f"look at its code before {child.module}", f"{shows}{places and f': {places}'}"
+                return tr("look at its code before {module}", module=child.module), f"{shows}{places and f': {places}'}"
         number = len(node.children)
         if number and (calls := self._unrecorded.calls_inside(node.pair)):
-            agree = (
-                "the 1 call with a counterpart agrees" if number == 1 else f"{number} calls with a counterpart agree"
+            agree = tr_count(
+                "the 1 call with a counterpart agrees", "{count} calls with a counterpart agree", count=number
             )
-            look = "look at the calls inside it without a counterpart, or map them"
-            return look, f"inside it {agree}, without one stand {calls}"
+            look = tr("look at the calls inside it without a counterpart, or map them")
+            return look, tr("inside it {agree}, without one stand {calls}", agree=agree, calls=calls)
         if number == 1:
-            return "look at its code before and after the call inside it", "the 1 call recorded inside it agrees"
+            return tr("look at its code before and after the call inside it"), tr(
+                "the 1 call recorded inside it agrees"
+            )
         if number:
-            told = f"the {number} calls recorded inside it agree"
-            return "look at its code between and after the calls inside it", told
-        return "look at its backward" if node.is_backward else "look at its settings and its code", ""
+            told = tr("the {number} calls recorded inside it agree", number=number)
+            return tr("look at its code between and after the calls inside it"), told
+        return tr("look at its backward") if node.is_backward else tr("look at its settings and its code"), ""
 
 
 def _is_matrix(row: Row) -> bool:
@@ -149,19 +178,23 @@ def _is_matrix(row: Row) -> bool:
 
 def _what_agrees(node: Node) -> str:
     if node.is_parameter_gradient:
-        return "the layer's inputs and the gradients that reach it agree"
-    but = f" but {listed(names, 1)}" if (names := [_suffix(row) for row in _of_another_form(node)]) else ""
+        return tr("the layer's inputs and the gradients that reach it agree")
+    but = (
+        tr(" but {names}", names=listed(names, 1))
+        if (names := [_suffix(row) for row in _of_another_form(node)])
+        else ""
+    )
     ratio = node.ratio_in_of_one_form
     if ratio > 1:
-        return f"its inputs{but} are only {float(f'{ratio:.2g}'):g} tolerances apart"
+        return tr("its inputs{but} are only {value:g} tolerances apart", but=but, value=float(f"{ratio:.2g}"))
     if ratio == 0 and any(row.misrecorded and row.deviation for row in node.rows("input")):
-        return "its inputs agree as far as they were compared"
-    return f"its inputs{but} agree {_margin(node)}"
+        return tr("its inputs agree as far as they were compared")
+    return tr("its inputs{but} agree {margin}", but=but, margin=_margin(node))
 
 
 def _margin(node: Node) -> str:
     ratio = node.ratio_in_of_one_form
-    return "exactly" if ratio == 0 else f"within {ratio:.2g} of the tolerance"
+    return tr("exactly") if ratio == 0 else tr("within {ratio:.2g} of the tolerance", ratio=ratio)
 
 
 def _of_another_form(node: Node) -> list[Row]:
@@ -174,12 +207,15 @@ def _suffix(row: Row) -> str:
 
 def _of_save(node: Node, row: Row) -> Origin:
     """The origin that a saved value is."""
-    reason = f"the saved value differs: {describe_difference(row)}"
+    reason = tr("the saved value differs: {difference}", difference=describe_difference(row))
     if node.before is None:
-        return origin_at(row, reason, ["nothing was saved before it", describe_order(row)])
-    before = f"what was saved before it agrees {_margin(node)}"
-    look = f"look at the code after {node.before.name} was saved"
-    reason = fitting(f"{reason}; {look}", f"the saved value differs, {describe_briefly(row)}; {look}")
+        return origin_at(row, reason, [tr("nothing was saved before it"), describe_order(row)])
+    before = tr("what was saved before it agrees {margin}", margin=_margin(node))
+    look = tr("look at the code after {name} was saved", name=node.before.name)
+    reason = fitting(
+        tr("{reason}; {look}", reason=reason, look=look),
+        tr("the saved value differs, {briefly}; {look}", briefly=describe_briefly(row), look=look),
+    )
     return origin_at(row, reason, [before, describe_order(row)])
 
 
@@ -191,5 +227,5 @@ def _alone(node: Node) -> str:
     ):
         if rows:
             names = listed(item.suffix for item in rows if item is not None)
-            return f"{names} of the {name} had no counterpart and could not be compared"
+            return tr("{names} of the {name} had no counterpart and could not be compared", names=names, name=name)
     return ""

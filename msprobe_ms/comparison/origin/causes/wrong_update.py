@@ -16,6 +16,7 @@ from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.sentences import origin_at
 from msprobe_ms.comparison.origin.updates import Update
 from msprobe_ms.comparison.statistics import element_count
+from msprobe_ms.support.translation import tr, tr_count
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -62,23 +63,31 @@ def _exceptions(updates: Sequence[Update]) -> list[Origin]:
     felt = any(each.is_known and each.by_epsilon > _FELT and _smaller(each) < 1 - _FELT / 2 for each in updates)
     judged = (each for each in updates if not (felt and each.is_known and _smaller(each) > _HALF))
     found = [(each.row, told) for each in judged if (told := _of_one(each))]
-    others = f" (so it is with {len(found) - 1} other{'s' if len(found) > 2 else ''})" if len(found) > 1 else ""
-    return [origin_at(row, f"{fact}{others}: {look}", kind=OriginKind.UPDATE) for row, (fact, look) in found]
+    so = tr_count(" (so it is with {count} other)", " (so it is with {count} others)", len(found) - 1)
+    others = so if len(found) > 1 else ""
+    return [
+        origin_at(row, tr("{fact}{others}: {look}", fact=fact, others=others, look=look), kind=OriginKind.UPDATE)
+        for row, (fact, look) in found
+    ]
 
 
 def _of_one(update: Update) -> tuple[str, str] | None:
     """What is wrong with the update of one parameter, and where to look."""
     if side := update.left_alone_by:
         other = "golden" if side == "target" else "target"
-        return f"the {side} did not update this parameter in the step before, the {other} did", "is it frozen?"
+        return tr(
+            "the {side} did not update this parameter in the step before, the {other} did",
+            side=tr(side),
+            other=tr(other),
+        ), tr("is it frozen?")
     if not update.is_known or update.slope is None or update.slope < _SLOPE:
         return None
     if abs(update.factor - 1) <= _OWN_FACTOR or update.beside_factor > _BESIDE or _size(update.row) < _ELEMENTS:
         return None
-    times = f"{update.factor:.3g} times the golden's"
+    times = tr("{factor:.3g} times the golden's", factor=update.factor)
     return (
-        f"the target's update of this parameter is {times}, though gradients agree",
-        "look at its group's learning rate",
+        tr("the target's update of this parameter is {times}, though gradients agree", times=times),
+        tr("look at its group's learning rate"),
     )
 
 
@@ -92,10 +101,14 @@ def _of_factor(known: Sequence[Update]) -> str:
     if np.mean([_is_by_epsilon(each) for each in known]) >= _MOST:
         return ""
     uncorrected = any(abs(middle / factor - 1) <= _NO_FACTOR for factor in (_UNCORRECTED, 1 / _UNCORRECTED))
-    look = "Adam's bias correction, then at the learning rate" if uncorrected else "the learning rate"
-    return (
-        f"the target's updates are {middle:.3g} times the golden's in {int(alike.sum())} of {len(known)} parameters, "
-        f"though gradients agree: look at {look}"
+    look = tr("Adam's bias correction, then at the learning rate") if uncorrected else tr("the learning rate")
+    return tr(
+        "the target's updates are {middle:.3g} times the golden's in {sum} of {count} parameters, "
+        "though gradients agree: look at {look}",
+        middle=middle,
+        sum=int(alike.sum()),
+        count=len(known),
+        look=look,
     )
 
 
@@ -120,9 +133,12 @@ def _of_decay(known: Sequence[Update]) -> str:
     if abs(middle) < _ALONG or (np.sign(along) == np.sign(middle)).mean() < _MOST:
         return ""
     side = "target" if middle < 0 else "golden"
-    return (
-        f"the {side}'s updates take more off {len(apart)} of {len(known)} parameters, in proportion to these, though "
-        "gradients agree: look at weight decay"
+    return tr(
+        "the {side}'s updates take more off {count} of {other_count} parameters, in proportion to "
+        "these, though gradients agree: look at weight decay",
+        side=tr(side),
+        count=len(apart),
+        other_count=len(known),
     )
 
 
@@ -131,9 +147,12 @@ def _of_another_rule(known: Sequence[Update]) -> str:
     apart = [each.apart for each in known if each.apart - each.by_epsilon > _APART]
     if len(apart) < max(_FEWEST, _MANY * len(known)):
         return ""
-    return (
-        f"updates of {len(apart)} of {len(known)} parameters differ by {np.median(apart):.0%}, though gradients agree: "
-        "look at the optimizer's settings, weight decay, clipping of gradients"
+    return tr(
+        "updates of {count} of {other_count} parameters differ by {median:.0%}, though gradients "
+        "agree: look at the optimizer's settings, weight decay, clipping of gradients",
+        count=len(apart),
+        other_count=len(known),
+        median=np.median(apart),
     )
 
 

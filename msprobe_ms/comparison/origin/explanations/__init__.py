@@ -16,10 +16,10 @@ from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedE
 from msprobe_ms.comparison.origin.explanations.inner_gradients import InnerGradients
 from msprobe_ms.comparison.origin.explanations.later_uses import LaterUses
 from msprobe_ms.comparison.origin.explanations.loss_condition import LossCondition
-from msprobe_ms.comparison.origin.explanations.nearby_noise import NearbyNoise
-from msprobe_ms.comparison.origin.explanations.optimizer_noise import OptimizerNoise
+from msprobe_ms.comparison.origin.explanations.optimizer_noise import NearbyNoise, OptimizerNoise
 from msprobe_ms.comparison.origin.explanations.optimizer_updates import OptimizerUpdates
 from msprobe_ms.comparison.origin.explanations.other_borders import OtherBorders
+from msprobe_ms.comparison.origin.explanations.other_layout import OtherLayout
 from msprobe_ms.comparison.origin.explanations.partial_gradients import PartialGradients
 from msprobe_ms.comparison.origin.explanations.propagated_error import PropagatedError
 from msprobe_ms.comparison.origin.explanations.random_numbers import RandomNumbers
@@ -27,11 +27,13 @@ from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitchi
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.explanations.running_statistics import RunningStatistics
 from msprobe_ms.comparison.origin.protocols import Explanation, Surveyed
+from msprobe_ms.support.translation import tr
 
 #: The first that explains a row whole lets it pass.
 EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     PartialGradients,
     InnerGradients,
+    OtherLayout,
     LaterUses,
     AgreeingResults,
     OtherBorders,
@@ -50,4 +52,28 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     HarmlessInputs,
     RandomNumbers,
     Dropout,
+)
+
+#: Their names, which files hold in English, as messages.
+NAMES = (
+    tr("agreed in the first step"),
+    tr("results agree"),
+    tr("step agrees"),
+    tr("calls across borders"),
+    tr("dropout"),
+    tr("input without effect"),
+    tr("inherited error"),
+    tr("inner gradients"),
+    tr("later uses agree"),
+    tr("condition of the loss"),
+    tr("nearby noise"),
+    tr("optimizer noise"),
+    tr("optimizer updates"),
+    tr("other borders"),
+    tr("partial gradients"),
+    tr("propagated error"),
+    tr("random numbers"),
+    tr("ReLU switching"),
+    tr("rounding"),
+    tr("running statistics"),
 )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
 from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.origin.explanations.later_uses import LaterUses
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_another_form
 from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
 from msprobe_ms.comparison.origin.protocols import Surveyed
@@ -27,6 +28,8 @@ _DRIFT, _FAR_FROM_DRIFT = 2.0, 10.0
 
 class AgreeingResults(Surveyed):
     """Inputs of calls that come out right, and all values of functions called in a module that does, or before one.
+
+    A function comes out right as well whose results differ from those beside them, but agree wherever they are used.
 
     A module that passes on what it takes in counts as a function: such ones (Identity, Dropout of probability 0) stand
     at other places in other implementations.
@@ -84,7 +87,7 @@ class AgreeingResults(Surveyed):
 
     def _is_right(self, node: Node) -> bool:
         if node not in self._right:
-            self._right[node] = node.comes_out_right_but_for(_DRIFT * self._drift)
+            self._right[node] = node.comes_out_right_but_for(_DRIFT * self._drift) or _is_used_rightly(node)
         return self._right[node]
 
     def _differing(self, node: Node) -> Iterator[Row]:
@@ -113,6 +116,13 @@ class AgreeingResults(Surveyed):
             if node in differing and after is not None and self._is_right(after):
                 found.add(node)
         return found
+
+
+def _is_used_rightly(node: Node) -> bool:
+    """Whether a function's results are taken in by others, each time in agreement, or agree of themselves."""
+    if node.is_module or node.ratio_out > 1:
+        return False
+    return any(row.explained is not None and row.explained.by == LaterUses.name for row in node.rows("output"))
 
 
 def _is_of_whole_numbers(row: Row) -> bool:

@@ -21,6 +21,7 @@ from msprobe_ms.comparison.origin.explanations.random_numbers import HIDDEN, SEE
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence, Load
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.search import Walk
 
 _MASKED = (
-    f"probably dropout, called as a function in code that was not recorded: {SEED}",
-    "where neither side is zero they agree, and which places are zero on one side alone is chance",
+    tr("probably dropout, called as a function in code that was not recorded: {seed}", seed=SEED),
+    tr("where neither side is zero they agree, and which places are zero on one side alone is chance"),
     HIDDEN,
 )
 _PERHAPS_MASKED = (
-    "its statistics differ no more than two random masks make them: it may be dropout, called as a function",
-    f"if dropout is called there as a function, it differs by right: {SEED}",
+    tr("its statistics differ no more than two random masks make them: it may be dropout, called as a function"),
+    tr("if dropout is called there as a function, it differs by right: {seed}", seed=SEED),
 )
 
 #: Standard deviations within which what chance makes falls: of a hundred tests none fails for healthy dropout.

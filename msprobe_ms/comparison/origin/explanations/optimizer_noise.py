@@ -4,7 +4,8 @@ A parameter whose true gradient is zero (a softmax's key bias, a bias before a b
 noise, which Adam scales to steps of full size; it drifts, another way in each run, and its effect cancels further on.
 It is told by its gradient, noise in this step too, or by the enclosing module, whose output agrees; where elements were
 recorded, element by element (the keys' part of the bias of a fused projection). And where updates have been, every
-parameter carries the noise of its gradients, some far more than others.
+parameter carries the noise of its gradients, some far more than others. Until its effect cancels, inputs inside the
+module carry it.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ import numpy as np
 
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.fingerprints import fingerprints
-from msprobe_ms.comparison.model import Effect, Row
+from msprobe_ms.comparison.model import Allowance, Effect, Row
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
-from msprobe_ms.comparison.origin.protocols import Surveyed
+from msprobe_ms.comparison.origin.protocols import Phase, Surveyed
 from msprobe_ms.comparison.origin.updates import place_of
 from msprobe_ms.comparison.statistics import describe_non_finite
 from msprobe_ms.dump.model import Item
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence, Load
+    from msprobe_ms.comparison.origin.search import Walk
 
 #: A gradient whose Norm, or both extremes, differ by more than this share, though it agrees held against its terms, is
 #: noise.
@@ -58,6 +60,20 @@ class OptimizerNoise(Surveyed):
             for row in node.rows("input") if node.ratio_in > 1 and not node.is_module else ():
                 if error_ratio(row) > 1 and fingerprints(row) in harmless:
                     self.let_pass(row, node)
+
+
+class NearbyNoise:
+    """Inputs of calls in the same module as a call whose parameters are optimizer noise."""
+
+    name: ClassVar[str] = "nearby noise"
+    phase: ClassVar[Phase] = Phase.WALK
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._allowance = Allowance(self.name)
+
+    def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
+        """Anything, of an input where the noise around it is beyond a tolerance."""
+        return self._allowance if row.state == "input" and walk.noise_around(node) > 1 else None
 
 
 def _is_noise(node: Node, row: Row, gradients: dict[tuple[str, tuple[str, ...]], Row], load: Load | None) -> bool:

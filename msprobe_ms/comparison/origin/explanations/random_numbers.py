@@ -8,6 +8,7 @@ from msprobe_ms.comparison.model import Allowance, Effect, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import RESULTS
 from msprobe_ms.comparison.origin.protocols import Phase
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -15,10 +16,10 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.search import Walk
 
 #: What makes random operations comparable.
-SEED = "seed both sides alike (seed_all, or with rm_dropout) and dump again"
+SEED = tr("seed both sides alike (seed_all, or with rm_dropout) and dump again")
 #: What random numbers mean for the rest of the step.
-HIDDEN = "what follows it cannot be told"
-_BECAUSE = f"it draws random numbers, so that its result differs by right: {SEED}", HIDDEN
+HIDDEN = tr("what follows it cannot be told")
+_BECAUSE = tr("it draws random numbers, so that its result differs by right: {seed}", seed=SEED), HIDDEN
 
 
 class RandomNumbers:

@@ -10,6 +10,7 @@ from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.names import BACKWARD, parse_entry
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr
 
 #: An item of a call: its place among the items of its state, or its path (``weight``, ``0.1``).
 Place = int | str
@@ -37,7 +38,7 @@ class ApiRule:
     @property
     def word(self) -> str:
         """What both sides are called for pairing; rules that lead to one API share it."""
-        return f"api {self.pytorch}"
+        return tr("api {pytorch}", pytorch=self.pytorch)
 
     def turned(self) -> ApiRule:
         """With the two sides exchanged."""
@@ -57,7 +58,13 @@ def rules_by_side(
     ours, theirs = {rule.mindspore: rule for rule in rules}, {rule.pytorch: rule for rule in rules}
     for side, dump, names in (("target", target, ours), ("golden", golden, theirs)):
         if names and (unmet := sorted(set(names) - _apis(dump))):
-            logger.warning("API mapping rules that meet no call of the %s: %s", side, listed(unmet, most=10))
+            logger.warning(
+                tr(
+                    "API mapping rules that meet no call of the {side}: {unmet}",
+                    side=tr(side),
+                    unmet=listed(unmet, most=10),
+                )
+            )
     return ours, theirs
 
 

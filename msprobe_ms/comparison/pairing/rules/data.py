@@ -19,6 +19,7 @@ from msprobe_ms.dump.names import BACKWARD, JOINED, is_function, parse_entry
 from msprobe_ms.support.files import replacing
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.yaml_files import quoted
 
 #: Target entries and golden entries that are each other together; one of the two is alone.
@@ -96,7 +97,9 @@ class _Resolving:
         missing = _missing(name, "target", self.target, self.ours)
         for each in self._goldens(golden_name):
             missing += _missing(each, "golden", self.golden, self.theirs)
-        self.unknown.extend(missing or [f"{name}: {golden_name} (an entry beside an item)"])
+        self.unknown.extend(
+            missing or [tr("{name}: {golden_name} (an entry beside an item)", name=name, golden_name=golden_name)]
+        )
 
     def _goldens(self, name: str | None) -> list[str]:
         """The golden entries that a value names; a module made of several (see ``fused``) bears all their names."""
@@ -147,13 +150,18 @@ class _Resolving:
                 self.pairs.fallback[entry] = golden_entry
         if self.unknown:
             logger.warning(
-                "data mapping: %d names are not in the dump and skipped: %s",
-                len(self.unknown),
-                listed(self.unknown, _LISTED),
+                tr(
+                    "data mapping: {count} names are not in the dump and skipped: {unknown}",
+                    count=len(self.unknown),
+                    unknown=listed(self.unknown, _LISTED),
+                ),
             )
         if self.refused:
             logger.warning(
-                "data mapping: the golden name is taken by an earlier line, skipped: %s", listed(self.refused, _LISTED)
+                tr(
+                    "data mapping: the golden name is taken by an earlier line, skipped: {refused}",
+                    refused=listed(self.refused, _LISTED),
+                )
             )
 
 

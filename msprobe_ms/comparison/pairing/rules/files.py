@@ -19,6 +19,7 @@ from msprobe_ms.dump.dialects import MODULE_PREFIXES
 from msprobe_ms.dump.names import JOINED, NAMES_ACCEPTED, is_name
 from msprobe_ms.support.errors import MappingError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.yaml_files import FASTEST_LOADER, UnreadableError, not_yaml, read_text
 
 #: Largest mapping file read, in bytes: a data mapping of 100,000 items is about 12 MB.
@@ -30,15 +31,21 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 TOP_LAYERS = ("TopLayer", "Cell")
 
 _ACCEPTED = {
-    "cell": "a flat yaml of target cell to golden module, for example\n    fc2.Dense: fc2.Linear",
-    "layer": "a yaml of parent class to renamed children, for example\n"
-    "    TopLayer:\n      network: module\n    Attention:\n      out_proj: dense\n      q + k + v: qkv",
-    "data": "a flat yaml of target name to golden name, for example\n"
-    "    Cell.fc1.Dense.forward.0.output.0: Module.fc1.Linear.forward.0.output.0",
-    "api": "a yaml list of rules, for example\n"
-    "    - ms_api: Functional.flash_attention_score\n      pt_api: NPU.npu_fusion_attention\n"
-    "      ms_args: [0, 1, 2]\n      pt_args: [0, 1, 2]\n      ms_output: [0]\n      pt_output: [0]\n"
-    "  where ms_api and pt_api are needed; ms_parameters and ms_parameters_grad may stand beside, as may those of pt_",
+    "cell": tr("a flat yaml of target cell to golden module, for example\n    fc2.Dense: fc2.Linear"),
+    "layer": tr(
+        "a yaml of parent class to renamed children, for example\n    TopLayer:\n      network: "
+        "module\n    Attention:\n      out_proj: dense\n      q + k + v: qkv"
+    ),
+    "data": tr(
+        "a flat yaml of target name to golden name, for example\n    "
+        "Cell.fc1.Dense.forward.0.output.0: Module.fc1.Linear.forward.0.output.0"
+    ),
+    "api": tr(
+        "a yaml list of rules, for example\n    - ms_api: Functional.flash_attention_score\n      "
+        "pt_api: NPU.npu_fusion_attention\n      ms_args: [0, 1, 2]\n      pt_args: [0, 1, 2]\n      "
+        "ms_output: [0]\n      pt_output: [0]\n  where ms_api and pt_api are needed; ms_parameters and "
+        "ms_parameters_grad may stand beside, as may those of pt_"
+    ),
 }
 _LEVELS = {"cell": 1, "layer": 2, "data": 1}
 
@@ -109,11 +116,20 @@ def _layer_rules(path: Path) -> dict[str, dict[str, str]]:
             name, golden = _spaced(child), _spaced(value.partition("(")[0])
             parts = [*name.split(JOINED), *golden.split(JOINED)]
             if any("" in part.split(".") for part in parts):
-                raise _wrong("layer", path, f"{parent}.{child}", f"{child!r}: {value!r} is no dotted module name")
+                raise _wrong(
+                    "layer",
+                    path,
+                    f"{parent}.{child}",
+                    tr("{child}: {value} is no dotted module name", child=repr(child), value=repr(value)),
+                )
             if len(parts) > 2 and JOINED in name and JOINED in golden:
-                raise _wrong("layer", path, f"{parent}.{child}", "one of the two sides of what is fused is one module")
+                raise _wrong(
+                    "layer", path, f"{parent}.{child}", tr("one of the two sides of what is fused is one module")
+                )
             if checked.setdefault(name, golden) != golden:
-                raise _wrong("layer", path, f"{parent}.{child}", "TopLayer and Cell mean the same and disagree here")
+                raise _wrong(
+                    "layer", path, f"{parent}.{child}", tr("TopLayer and Cell mean the same and disagree here")
+                )
     return rules
 
 
@@ -129,26 +145,36 @@ def _api_rules(path: Path) -> tuple[ApiRule, ...]:
     """One rule an API; a rule whose two sides name unequally many items is left out with a warning."""
     rules: dict[str, ApiRule] = {}
     for number, (line, content) in enumerate(_read("api", path, _Reader.rules)):
-        place = f"rule {number + 1} (line {line})"
+        place = tr("rule {number} (line {line})", number=number + 1, line=line)
         mindspore, pytorch = (_api_name(path, place, content, key) for key in ("ms_api", "pt_api"))
         if mindspore in rules:
-            raise _wrong("api", path, place, f"ms_api: {mindspore} appears twice; which one is meant?")
+            raise _wrong(
+                "api", path, place, tr("ms_api: {mindspore} appears twice; which one is meant?", mindspore=mindspore)
+            )
         items: dict[str, dict[str, list[Place]]] = {}
         for key, value in content.items():
             if key in ("ms_api", "pt_api"):
                 continue
             if key not in _API_KEYS:
-                raise _wrong("api", path, place, f"{key} is no key of a rule")
+                raise _wrong("api", path, place, tr("{key} is no key of a rule", key=key))
             side, state = _API_KEYS[key]
             if side in items.setdefault(STATES[state], {}):
-                raise _wrong("api", path, place, f"{key} is there twice, in two spellings; which one is meant?")
+                raise _wrong(
+                    "api", path, place, tr("{key} is there twice, in two spellings; which one is meant?", key=key)
+                )
             items[STATES[state]][side] = [_place(path, place, key, text) for text in value]
         uneven = [state for state, sides in items.items() if len(sides.get("ms", ())) != len(sides.get("pt", ()))]
         if uneven:
             logger.warning(
-                "API mapping %s: %s: %s names unequally many items of %s on its two sides; the rule is ignored",
-                path, place, mindspore, " and ".join(uneven),
-            )  # fmt: skip
+                tr(
+                    "API mapping {path}: {place}: {mindspore} names unequally many items of {uneven} on its two "
+                    "sides; the rule is ignored",
+                    path=path,
+                    place=place,
+                    mindspore=mindspore,
+                    uneven=" and ".join(uneven),
+                ),
+            )
         else:
             rules[mindspore] = ApiRule(
                 mindspore,
@@ -160,10 +186,12 @@ def _api_rules(path: Path) -> tuple[ApiRule, ...]:
 
 def _api_name(path: Path, place: str, content: Mapping[str, Any], key: str) -> str:
     if key not in content:
-        raise _wrong("api", path, place, f"{key} is missing")
+        raise _wrong("api", path, place, tr("{key} is missing", key=key))
     name = content[key]
     if not isinstance(name, str) or "" in (parts := name.split(".")) or len(parts) < 2:
-        raise _wrong("api", path, place, f"{key}: {name!r} is no name such as Functional.relu")
+        raise _wrong(
+            "api", path, place, tr("{key}: {name} is no name such as Functional.relu", key=key, name=repr(name))
+        )
     return name
 
 
@@ -172,7 +200,7 @@ def _place(path: Path, place: str, key: str, text: str) -> Place:
     if text.isascii() and text.isdigit():
         return int(text)
     if text.startswith("-"):
-        raise _wrong("api", path, place, f"{key}: {text} is no place; they are counted from 0")
+        raise _wrong("api", path, place, tr("{key}: {text} is no place; they are counted from 0", key=key, text=text))
     return text
 
 
@@ -182,13 +210,30 @@ def _read(kind: str, path: Path, part: Callable[[_Reader], Any] | None = None) -
         reader = _Reader(kind, path, yaml.parse(read_text(path, LARGEST_FILE), Loader=FASTEST_LOADER))
         return part(reader) if part else reader.document()
     except UnreadableError as error:
-        raise MappingError(f"{kind} mapping {path}: {error}") from None
+        raise MappingError(tr("{kind} mapping {path}: {error}", kind=kind, path=path, error=error)) from None
     except yaml.YAMLError as error:
-        raise MappingError(f"{kind} mapping {path}: {not_yaml(error)}.\n  Accepted: {_ACCEPTED[kind]}") from None
+        raise MappingError(
+            tr(
+                "{kind} mapping {path}: {not_yaml}.\n  Accepted: {accepted}",
+                kind=kind,
+                path=path,
+                not_yaml=not_yaml(error),
+                accepted=_ACCEPTED[kind],
+            )
+        ) from None
 
 
 def _wrong(kind: str, path: Path, place: str, what: str) -> MappingError:
-    return MappingError(f"{kind} mapping {path}: {place}: {what}.\n  Accepted: {_ACCEPTED[kind]}")
+    return MappingError(
+        tr(
+            "{kind} mapping {path}: {place}: {what}.\n  Accepted: {accepted}",
+            kind=kind,
+            path=path,
+            place=place,
+            what=what,
+            accepted=_ACCEPTED[kind],
+        )
+    )
 
 
 class _Reader:
@@ -202,7 +247,7 @@ class _Reader:
         if event is None:
             return {}
         if not isinstance(event, yaml.MappingStartEvent):
-            raise self.error((), event, f"{_spoken(event)} where names are mapped to names")
+            raise self.error((), event, tr("{spoken} where names are mapped to names", spoken=_spoken(event)))
         content = self.mapping((), _LEVELS[self.kind])
         self.end()
         return content
@@ -219,7 +264,7 @@ class _Reader:
             if isinstance(each, yaml.SequenceEndEvent):
                 break
             if not isinstance(each, yaml.MappingStartEvent):
-                raise self.error((), each, f"{_spoken(each)} where a rule is expected")
+                raise self.error((), each, tr("{spoken} where a rule is expected", spoken=_spoken(each)))
             found.append((each.start_mark.line + 1 if each.start_mark else 0, self.mapping((), 1)))
         self.end()
         return found
@@ -230,14 +275,16 @@ class _Reader:
         while isinstance(event, (yaml.StreamStartEvent, yaml.DocumentStartEvent)):
             event = next(self.events)
         if isinstance(event, yaml.StreamEndEvent) or _is_null(event):
-            logger.warning("%s mapping %s is empty: nothing is renamed by it", self.kind, self.path)
+            logger.warning(
+                tr("{kind} mapping {path} is empty: nothing is renamed by it", kind=self.kind, path=self.path)
+            )
             return None
         return event
 
     def end(self) -> None:
         for event in self.events:
             if isinstance(event, yaml.DocumentStartEvent):
-                raise self.error((), event, "a second document; one is read")
+                raise self.error((), event, tr("a second document; one is read"))
 
     def mapping(self, keys: tuple[str, ...], levels: int) -> dict[str, Any]:
         content: dict[str, Any] = {}
@@ -245,11 +292,11 @@ class _Reader:
             if isinstance(event, yaml.MappingEndEvent):
                 break
             if not isinstance(event, yaml.ScalarEvent) or not event.value or event.value == "<<":
-                raise self.error(keys, event, f"{_spoken(event)} as a key; a key is a name")
+                raise self.error(keys, event, tr("{spoken} as a key; a key is a name", spoken=_spoken(event)))
             self.check_name(keys, event)
             here = (*keys, event.value)
             if event.value in content:
-                raise self.error(here, event, "this key appears twice; which one is meant?")
+                raise self.error(here, event, tr("this key appears twice; which one is meant?"))
             found = next(self.events)
             self.check_name(here, found)
             content[event.value] = self.value(here, found, levels)
@@ -261,14 +308,16 @@ class _Reader:
                 return self.mapping(keys, levels - 1)
             if _is_null(event):
                 return {}
-            raise self.error(keys, event, f"{_spoken(event)} where the renamed children of this class are expected")
+            raise self.error(
+                keys, event, tr("{spoken} where the renamed children of this class are expected", spoken=_spoken(event))
+            )
         if self.kind == "api" and not keys[-1].endswith("_api"):
             return self.places(keys, event)
         if isinstance(event, yaml.ScalarEvent) and not _is_null(event) and event.value:
             return event.value
         if self.kind == "data" and _is_null(event) and event.value:
             return None
-        raise self.error(keys, event, f"{_spoken(event)} where one golden name is expected")
+        raise self.error(keys, event, tr("{spoken} where one golden name is expected", spoken=_spoken(event)))
 
     def places(self, keys: tuple[str, ...], event: Any) -> list[str]:
         """A list of texts, or one of them alone."""
@@ -278,17 +327,21 @@ class _Reader:
             if isinstance(each, yaml.SequenceEndEvent):
                 break
             if not isinstance(each, yaml.ScalarEvent) or _is_null(each) or not each.value:
-                raise self.error(keys, each, f"{_spoken(each)} where places of items are expected")
+                raise self.error(keys, each, tr("{spoken} where places of items are expected", spoken=_spoken(each)))
             found.append(each.value)
         return found
 
     def check_name(self, keys: tuple[str, ...], event: Any) -> None:
         """Refuse a text that is too long for a name."""
         if isinstance(event, yaml.ScalarEvent) and not is_name(event.value):
-            raise self.error(keys, event, f"{_spoken(event)}… is too long; {NAMES_ACCEPTED}")
+            raise self.error(
+                keys,
+                event,
+                tr("{spoken}… is too long; {names_accepted}", spoken=_spoken(event), names_accepted=NAMES_ACCEPTED),
+            )
 
     def error(self, keys: tuple[str, ...], event: Any, what: str) -> MappingError:
-        place = f"line {event.start_mark.line + 1}"
+        place = tr("line {line}", line=event.start_mark.line + 1)
         return _wrong(self.kind, self.path, f"{' → '.join(keys)} ({place})" if keys else place, what)
 
 
@@ -299,7 +352,7 @@ def _is_null(event: Any) -> bool:
 def _spoken(event: Any) -> str:
     """What an event is, in words a person uses."""
     if isinstance(event, yaml.ScalarEvent):
-        return "nothing" if _is_null(event) or not event.value else f"the text {event.value[:60]!r}"
+        return "nothing" if _is_null(event) or not event.value else tr("the text {value}", value=repr(event.value[:60]))
     if isinstance(event, yaml.SequenceStartEvent):
         return "a list"
-    return "a mapping" if isinstance(event, yaml.MappingStartEvent) else "a yaml alias"
+    return "a mapping" if isinstance(event, yaml.MappingStartEvent) else tr("a yaml alias")

@@ -13,12 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from msprobe_ms.support.translation import tr
+
 #: Class whose ``layers`` may be numbered globally on one side and from 0 on the other (pipeline stages).
 _PIPELINE_CLASS = "ParallelTransformer"
 _PIPELINE_CHILD = "layers"
 
 #: What the renumbering is called beside the user's rules.
-_RENUMBERING = f"{_PIPELINE_CLASS}.{_PIPELINE_CHILD} (renumbered)"
+_RENUMBERING = tr(
+    "{pipeline_class}.{pipeline_child} (renumbered)", pipeline_class=_PIPELINE_CLASS, pipeline_child=_PIPELINE_CHILD
+)
 
 #: Last part of a golden path that says: there is no such module.
 NOWHERE = "unmatched"

@@ -18,10 +18,13 @@ from msprobe_ms.support.errors import MappingError, UsageError
 from msprobe_ms.support.json_files import read_object
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import show
+from msprobe_ms.support.translation import tr
 
 _FILE = "op_mapping_file.json"
 _LARGEST = 1 << 24
-_FORM = 'expected {"kind in the target": "kind in the golden", or a list of such}, as {"LinearOperation": ["Linear"]}'
+_FORM = tr(
+    'expected {"kind in the target": "kind in the golden", or a list of such}, as {"LinearOperation": ["Linear"]}'
+)
 _KIND = re.compile(r"(?P<kind>\w+?)(?:_out(?:tensor|put_)(?P<result>\d{1,4}))?")
 
 
@@ -38,7 +41,15 @@ def read_operations(path: Path) -> dict[str, tuple[str, ...]]:
         if not isinstance(kinds, list) or not all(
             isinstance(each, str) and _KIND.fullmatch(each) for each in (kind, *kinds)
         ):
-            raise MappingError(f"{file}: {show(kind)}: {show(named)} is not accepted; {_FORM}")
+            raise MappingError(
+                tr(
+                    "{file}: {kind}: {named} is not accepted; {form}",
+                    file=file,
+                    kind=show(kind),
+                    named=show(named),
+                    form=_FORM,
+                )
+            )
         rules[kind] = tuple(kinds)
     return rules
 
@@ -52,8 +63,12 @@ def by_operation(rules: Mapping[str, tuple[str, ...]], target: Dump, golden: Dum
         for other in others:
             theirs, their_result = its.of(other)
             if len(ours) != len(theirs):
-                text = "operation mapping: the target calls %s %d times, the golden %s %d times: not paired"
-                logger.warning(text, kind, len(ours), other, len(theirs))
+                told = tr(
+                    "operation mapping: the target calls {kind} {ours} times, the golden {other} {theirs} times: "
+                    "not paired",
+                    kind=kind, ours=len(ours), other=other, theirs=len(theirs),
+                )  # fmt: skip
+                logger.warning(told)
                 continue
             for one, two in zip(ours, theirs, strict=True):
                 if our_result is not None or their_result is not None:

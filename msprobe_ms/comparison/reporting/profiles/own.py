@@ -50,6 +50,7 @@ from msprobe_ms.comparison.terms import Mode, PairedBy, RowColour
 from msprobe_ms.dump.columns import Sort
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import FORWARD, beginnings
+from msprobe_ms.support.translation import tr
 
 #: The results, from bad to good.
 ORIGIN = "origin"
@@ -65,17 +66,17 @@ RESULTS = (ORIGIN, INHERITED, DIFFERS, RANDOM, UNMATCHED, NOT_JUDGED, NOT_COMPAR
 
 _COLOURS = {ORIGIN: RowColour.RED, INHERITED: RowColour.YELLOW, DIFFERS: RowColour.YELLOW}
 
-NO_SUM = "This gradient is the sum of what several modules hand back, which their statistics do not tell."
-SAID_ALONE = "The layer mapping says that it has no counterpart."
-NO_CALL = "The golden has no such call."
-ELSEWHERE = "The other side has no such call; what it gives out is compared in rows of other calls."
+NO_SUM = tr("This gradient is the sum of what several modules hand back, which their statistics do not tell.")
+SAID_ALONE = tr("The layer mapping says that it has no counterpart.")
+NO_CALL = tr("The golden has no such call.")
+ELSEWHERE = tr("The other side has no such call; what it gives out is compared in rows of other calls.")
 #: Of calls without a counterpart, by what pairing says of them.
 _ALONE = {PairedBy.UNMATCHED: SAID_ALONE, PairedBy.ELSEWHERE: ELSEWHERE}
-NO_VALUE = "The golden's call has no such value."
-LATER_AGREE = "later uses of it agree"
-GRADIENT_AGREES = f"{LATER_AGREE}, or the two dumps record other parts of this gradient"
-NO_STATISTIC = "The golden's module has no such running statistic in its dump: buffers are not recorded."
-PASSED_ON = "It only passes from call to call inside of what is one call of the other side."
+NO_VALUE = tr("The golden's call has no such value.")
+LATER_AGREE = tr("later uses of it agree")
+GRADIENT_AGREES = tr("{later_agree}, or the two dumps record other parts of this gradient", later_agree=LATER_AGREE)
+NO_STATISTIC = tr("The golden's module has no such running statistic in its dump: buffers are not recorded.")
+PASSED_ON = tr("It only passes from call to call inside of what is one call of the other side.")
 
 
 def judge(comparison: Comparison) -> None:
@@ -139,9 +140,9 @@ def _origin_of(row: Row, target: Item | None, origins: dict[str, Origin], whole:
 
 def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mode: Mode) -> tuple[str, str]:
     if origin is not None and origin.kind == OriginKind.RANDOM:
-        return RANDOM, f"Random numbers: {origin.reason}"
+        return RANDOM, tr("Random numbers: {reason}", reason=origin.reason)
     if origin is not None:
-        return ORIGIN, f"The error begins here: {origin.reason}"
+        return ORIGIN, tr("The error begins here: {reason}", reason=origin.reason)
     golden = row.golden
     if target is None or golden is None:
         if pair.how == PairedBy.GROUP and target is not None and target.kind == "tensor":
@@ -151,26 +152,30 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
         return UNMATCHED, NO_VALUE if pair.matched else _ALONE.get(pair.how, NO_CALL)
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
-        return NOT_COMPARED, next(said, NO_SUM if pair.fused else "There are no statistics to compare.")
+        return NOT_COMPARED, next(said, NO_SUM if pair.fused else tr("There are no statistics to compare."))
     if not row.differs and not row.misrecorded:
         return AGREES, next(said, "")
     reason = next(differences(row, target, golden, mode))
     if row.misrecorded:
-        return NOT_JUDGED, f"{reason}; {LATER_AGREE if _is_forward(pair) else GRADIENT_AGREES}."
+        return NOT_JUDGED, tr(
+            "{reason}; {agree}.", reason=reason, agree=LATER_AGREE if _is_forward(pair) else GRADIENT_AGREES
+        )
     if row.measured and (note := row.measured.get(NOTE)):
-        reason = f"{reason} by its statistics. {note}"
+        reason = tr("{reason} by its statistics. {note}", reason=reason, note=note)
     return _differing(pair, row, reason)
 
 
 def _differing(pair: Pair, row: Row, reason: str) -> tuple[str, str]:
     """The result of a row that differs and is no origin, and the reason in full."""
     if _is_ignored(pair, row):
-        return NOT_JUDGED, f"{reason}; what this call leaves here is undefined or a mere copy."
+        return NOT_JUDGED, tr("{reason}; what this call leaves here is undefined or a mere copy.", reason=reason)
     if row.inherited_from and pair.target is not None and row.inherited_from == pair.target.name:
-        return INHERITED, f"{reason}, as the error begins in this call."
+        return INHERITED, tr("{reason}, as the error begins in this call.", reason=reason)
     if row.inherited_from:
-        return INHERITED, f"{reason}, inherited from {row.inherited_from}."
-    return DIFFERS, f"{reason}."
+        return INHERITED, tr(
+            "{reason}, inherited from {inherited_from}.", reason=reason, inherited_from=row.inherited_from
+        )
+    return DIFFERS, tr("{reason}.", reason=reason)
 
 
 def _is_forward(pair: Pair) -> bool:

@@ -12,15 +12,16 @@ from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.statistics import checksums_comparable, describe_non_finite, same_value
 from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.model import Item
+from msprobe_ms.support.translation import tr
 
 _MD5, _TENSOR = Mode.MD5, Mode.TENSOR
 #: Why metrics of real data have no number, where the row itself does not say.
 WHY_MISSING = {
-    Missing.NON_FINITE: "NaN or infinity stand at other places than in the golden.",
-    Missing.ZERO_VECTOR: "One side is all zeros, so there is no angle between them.",
-    Missing.EMPTY: "Both are empty.",
-    Missing.SCALAR: "A scalar has neither direction nor distribution.",
-    Missing.SINGLE: "A single element has neither direction nor distribution.",
+    Missing.NON_FINITE: tr("NaN or infinity stand at other places than in the golden."),
+    Missing.ZERO_VECTOR: tr("One side is all zeros, so there is no angle between them."),
+    Missing.EMPTY: tr("Both are empty."),
+    Missing.SCALAR: tr("A scalar has neither direction nor distribution."),
+    Missing.SINGLE: tr("A single element has neither direction nor distribution."),
 }
 
 
@@ -30,68 +31,84 @@ def differences(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[st
         yield _values(target, golden)
         return
     if target.shape != golden.shape:
-        yield f"The shapes differ: {_shape(target)} and {_shape(golden)}"
+        yield tr("The shapes differ: {target} and {golden}", target=_shape(target), golden=_shape(golden))
     elif (row.measured or {}).get(COSINE) is Missing.SHAPE:
-        yield "The tensors in the files differ in shape"
+        yield tr("The tensors in the files differ in shape")
     if parse_dtype(target.dtype).kind != parse_dtype(golden.dtype).kind:
-        yield f"The dtypes differ in kind: {target.dtype} and {golden.dtype}"
+        yield tr("The dtypes differ in kind: {dtype} and {other_dtype}", dtype=target.dtype, other_dtype=golden.dtype)
     mine, theirs = describe_non_finite(target), describe_non_finite(golden)
     if mine and not theirs:
-        yield f"It holds {mine}, the golden is finite"
+        yield tr("It holds {mine}, the golden is finite", mine=mine)
     elif theirs and not mine:
-        yield f"It is finite, the golden holds {theirs}"
+        yield tr("It is finite, the golden holds {theirs}", theirs=theirs)
     elif (row.measured or {}).get(COSINE) is Missing.NON_FINITE:
-        yield WHY_MISSING[Missing.NON_FINITE].removesuffix(".")
+        yield tr("NaN or infinity stand at other places than in the golden")
     elif mine != theirs:
-        yield f"It holds {mine}, the golden {theirs}"
+        yield tr("It holds {mine}, the golden {theirs}", mine=mine, theirs=theirs)
     if mode == _MD5 and checksums_comparable(target, golden) and row.deviation == math.inf:
-        yield f"The checksums differ: {target.md5} and {golden.md5}"
+        yield tr("The checksums differ: {md5} and {other_md5}", md5=target.md5, other_md5=golden.md5)
     if row.deviation == math.inf:
-        yield "It differs from a golden of zeros"
-    dtypes = "" if parse_dtype(target.dtype) == parse_dtype(golden.dtype) else f" ({target.dtype} and {golden.dtype})"
-    yield f"{deviates(row)}{dtypes}"
+        yield tr("It differs from a golden of zeros")
+    dtypes = (
+        ""
+        if parse_dtype(target.dtype) == parse_dtype(golden.dtype)
+        else tr(" ({dtype} and {other_dtype})", dtype=target.dtype, other_dtype=golden.dtype)
+    )
+    yield deviates(row) + dtypes
 
 
 def deviates(row: Row) -> str:
-    return f"It deviates by {row.deviation:.3g}, beyond the tolerance {row.held_to:.3g}"
+    return tr(
+        "It deviates by {deviation:.3g}, beyond the tolerance {held_to:.3g}",
+        deviation=row.deviation,
+        held_to=row.held_to,
+    )
 
 
 def remarks(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
     """Yield what is worth saying of a row that does not differ, the most important first."""
     note = row.measured.get(NOTE) if row.measured else None
     if note:
-        yield str(note)
+        yield note if isinstance(note, str) else str(note)
     if target.kind != "tensor" or golden.kind != "tensor":
         if target.kind == golden.kind == "null":
-            yield "There is nothing on both sides."
+            yield tr("There is nothing on both sides.")
         elif target.kind != golden.kind or not same_value(target, golden):
-            yield f"{_values(target, golden)}: not judged, as the two may call it otherwise."
+            yield tr("{values}: not judged, as the two may call it otherwise.", values=_values(target, golden))
         return
     mine, theirs = parse_dtype(target.dtype), parse_dtype(golden.dtype)
     if target.shape != golden.shape:
-        yield f"The shapes differ: {_shape(target)} and {_shape(golden)}."
+        yield tr("The shapes differ: {target} and {golden}.", target=_shape(target), golden=_shape(golden))
     if mine != theirs:
-        yield f"The dtypes differ: {target.dtype} and {golden.dtype}."
+        yield tr("The dtypes differ: {dtype} and {other_dtype}.", dtype=target.dtype, other_dtype=golden.dtype)
     if mode == _MD5 and target.md5 != golden.md5:
-        yield "The checksums differ, as they will between frameworks; the statistics agree."
+        yield tr("The checksums differ, as they will between frameworks; the statistics agree.")
     if odd := describe_non_finite(target):
-        places = "at the same places as the golden" if mode == _TENSOR and not note else "as the golden"
-        yield f"It holds {odd}, {places}."
+        places = tr("at the same places as the golden") if mode == _TENSOR and not note else tr("as the golden")
+        yield tr("It holds {odd}, {places}.", odd=odd, places=places)
     if isinstance(target.shape, tuple) and 0 in target.shape:
-        yield "Both are empty."
+        yield tr("Both are empty.")
     if None not in (target.requires_grad, golden.requires_grad) and target.requires_grad != golden.requires_grad:
-        yield f"requires_grad is {target.requires_grad} here and {golden.requires_grad} in the golden."
+        yield tr(
+            "requires_grad is {requires_grad} here and {other_requires_grad} in the golden.",
+            requires_grad=target.requires_grad,
+            other_requires_grad=golden.requires_grad,
+        )
 
 
 def _values(target: Item, golden: Item) -> str:
-    return f"It is {_value(target)} here and {_value(golden)} in the golden"
+    return tr("It is {target} here and {golden} in the golden", target=_value(target), golden=_value(golden))
 
 
 def _value(item: Item) -> str:
     if item.kind == "null":
-        return "nothing"
+        return tr("nothing")
     if item.kind == "tensor":
-        return f"a tensor {_shape(item)} of {item.dtype}" if item.shape else f"a tensor of {item.maximum}"
+        return (
+            tr("a tensor {item} of {dtype}", item=_shape(item), dtype=item.dtype)
+            if item.shape
+            else tr("a tensor of {maximum}", maximum=item.maximum)
+        )
     return str(item.maximum if item.maximum is not None else item.shape)
 
 

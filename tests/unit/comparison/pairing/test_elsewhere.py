@@ -11,8 +11,8 @@ from msprobe_ms.comparison.pairing.coverage import is_incomplete, unmatched_modu
 from msprobe_ms.comparison.pairing.elsewhere import with_lone_parameters
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.reporting.facts import fact_lines
 from msprobe_ms.comparison.reporting.profiles.own import ELSEWHERE
-from msprobe_ms.comparison.reporting.terminal import fact_lines
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.comparison.terms import TARGET
 from msprobe_ms.dump.model import Dump, Item

@@ -87,6 +87,29 @@ class TestWhatIsJoined:
         item = both[0].entries["Cell.a.p + q.Dense.backward.0"].items[1]
         assert item.suffix == "output.0" and item.norm is None and item.data_name is None
 
+    def test_a_gradient_of_zeros_in_one_part_is_none_where_the_whole_has_more(self) -> None:
+        """Beside keys and queries of a single token, whose gradients are zero on both sides, they are joined."""
+        names, (some, none, more) = ("p", "q"), ([[3.0, 4.0]], [[0.0, 0.0]], [[1.0, 2.0]])
+
+        def of(path: str, values: object) -> Dump:
+            forward = [
+                tensor("input.0", [[1.0]], f"{path}.forward.0"),
+                tensor("output.0", [[1.0]], f"{path}.forward.0"),
+            ]
+            weight = tensor("parameters.weight", values, f"{path}.forward.0")
+            gradient = tensor("parameters_grad.weight", values, f"{path}.parameters_grad.0")
+            return dump([*forward, weight, gradient])
+
+        def joined(whole: list[list[float]]) -> list[str]:
+            parts = [of(f"Cell.a.{name}.Dense", each) for name, each in zip(names, (some, none), strict=True)]
+            target = dump([item for part in parts for each in part.entries.values() for item in each.items])
+            golden = of("Cell.a.whole.Dense", [*some, *whole])
+            ours, _ = join_fused(target, golden, Mappings(layer={"a": {"p + q": "whole"}}))
+            return [".".join(item.path) for item in ours.entries["Cell.a.p + q.Dense.parameters_grad.0"].items]
+
+        assert joined(none) == ["weight"]
+        assert joined(more) == ["p.weight", "q.weight"]
+
     def test_what_runs_inside_of_them_does_not_count(self) -> None:
         """Layers and functions in fused modules have no counterparts; that alone makes nothing incomplete."""
         shapes = {"input.0": (2, 4), "output.0": (2, 3)}

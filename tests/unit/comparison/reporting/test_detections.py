@@ -162,6 +162,7 @@ def test_an_error_that_does_not_reach_the_end() -> None:
         ("collective", "another rank"),
         ("drift", "No node"),
         ("missing gradient", "frozen"),
+        ("not compared", "map the two"),
     ],
 )
 def test_the_kind_of_an_origin_says_more_than_its_place(kind: str, advice: str) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Allowance
-from msprobe_ms.comparison.reporting.terminal import report_line, verdict_lines
+from msprobe_ms.comparison.reporting.facts import report_line
+from msprobe_ms.comparison.reporting.terminal import verdict_lines
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
 from msprobe_ms.dump.model import Dump

@@ -1,4 +1,4 @@
-"""Which rank and call brought the first NaN of a step, and how it reached the others."""
+"""Which rank and call produced the first NaN of a step, and how it spread."""
 
 from __future__ import annotations
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from compare_nodes import FAULT, REST, node, only, origins
+from compare_parts import dump, tensor
+
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump
 
 
 def test_an_input_that_differs_before_anything_computed_does_is_an_origin() -> None:
@@ -47,3 +53,35 @@ def test_an_input_that_jumps_after_drift_just_beyond_the_bound_is_an_origin() ->
     assert origins(drifted, node("Cell.norm.LayerNorm.forward.0", None, (7.0, 2.0), input_0=8e4, output_0=9e4)) == [
         "Cell.norm.LayerNorm.forward.0.input.0"
     ]
+
+
+_RANDOM = np.random.default_rng(2)
+X, INNER, OUT, WRONG = (_RANDOM.standard_normal((4, 16)).astype(np.float32) for _ in range(4))
+COUNTS = np.array([[1, 1, 1, 0], [1, 1, 0, 0]], np.float32)
+HIDES = np.where(COUNTS == 1, np.float32(0), np.float32(-np.inf))
+
+
+def masked(mask: np.ndarray, inner: np.ndarray, given: np.ndarray) -> Dump:
+    """A layer and a block around it, in a stack that hands its mask down."""
+    stack, block, layer = ("Cell.net.Stack.forward.0", "Cell.net.0.Block.forward.0", "Cell.net.0.fc.Dense.forward.0")
+    items = [tensor("input.0", X, layer), tensor("output.0", inner, layer)]
+    for name in (block, stack):
+        items += [tensor("input.0", X, name), tensor("input.mask", mask, name), tensor("output.0", given, name)]
+    made = dump(items)
+    made.entries[layer].parent, made.entries[block].parent = block, stack
+    return made
+
+
+@pytest.mark.parametrize("mask", [COUNTS, np.where(COUNTS == 1, np.float32(0), np.float32(-1e9)), COUNTS == 1])
+def test_a_mask_in_another_form_hides_no_error(mask: np.ndarray) -> None:
+    golden = masked(HIDES, INNER, OUT)
+    assert compare_dumps(masked(mask, INNER, OUT), golden, Options()).origins == []
+    wrong = compare_dumps(masked(mask, INNER, WRONG), golden, Options()).origins
+    assert [origin.target for origin in wrong] == ["Cell.net.0.Block.forward.0.output.0"]
+    inner = compare_dumps(masked(mask, WRONG, OUT), golden, Options()).origins
+    assert [origin.target for origin in inner] == ["Cell.net.0.fc.Dense.forward.0.output.0"]
+
+
+def test_what_is_no_mask_is_not_taken_for_one() -> None:
+    found = compare_dumps(masked(X, INNER, WRONG), masked(HIDES, INNER, OUT), Options()).origins
+    assert found[0].target == "Cell.net.Stack.forward.0.input.mask"

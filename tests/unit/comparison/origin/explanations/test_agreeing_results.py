@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from compare_nodes import BLOCK, CARRIED, FAULT, NEXT, REST, node, origins
+from compare_parts import dump, tensor
+
+from msprobe_ms.arrays.sketch import encode, sketch
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump
 
 IDENTITY = "Cell.drop.Identity.forward.0"
 
@@ -83,3 +90,30 @@ def test_a_parameter_is_never_let_pass() -> None:
 def test_results_without_a_counterpart_prove_nothing() -> None:
     alone = node(BLOCK, None, (7.0, 2.0), input_0=CARRIED)
     assert origins(alone) == [f"{BLOCK}.input.0"]
+
+
+_RANDOM = np.random.default_rng(6)
+X, GIVEN, WRONG = (_RANDOM.standard_normal((4, 16)).astype(np.float32) for _ in range(3))
+ROLLED = np.roll(X, 1, -1)
+
+
+def padded(order: Sequence[tuple[str, np.ndarray, np.ndarray]], taken: np.ndarray, given: np.ndarray) -> Dump:
+    """Functions in some order, and the layer that takes in what they make."""
+    calls = [(f"Functional.{name}.0.forward", before, after) for name, before, after in order]
+    calls.append(("Cell.fc.Dense.forward.0", taken, given))
+    return dump([
+        tensor(place, values, name, sketch=encode(sketch(values), values.dtype))
+        for name, before, after in calls
+        for place, values in (("input.0", before), ("output.0", after))
+    ])  # fmt: skip
+
+
+def test_functions_in_another_order_are_right_where_what_they_make_is_used_rightly() -> None:
+    """Padding by nothing before a roll and after it: an error behind them is none of theirs."""
+    golden = padded([("pad", X, X), ("roll", X, ROLLED)], ROLLED, GIVEN)
+    order = [("roll", X, ROLLED), ("pad", ROLLED, ROLLED)]
+    assert compare_dumps(padded(order, ROLLED, GIVEN), golden, Options()).origins == []
+    (origin,) = compare_dumps(padded(order, ROLLED, WRONG), golden, Options()).origins
+    assert origin.target == "Cell.fc.Dense.forward.0.output.0"
+    found = compare_dumps(padded([("roll", X, X), ("pad", X, X)], X, WRONG), golden, Options()).origins
+    assert found[0].target != "Cell.fc.Dense.forward.0.output.0"

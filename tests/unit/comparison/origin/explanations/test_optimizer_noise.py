@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from compare_nodes import CARRIED, FAULT, REST, node
+from compare_nodes import origins as origins_of
 from compare_parts import dump, tensor
 
+from msprobe_ms.comparison.model import Pair
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
 
@@ -76,3 +79,23 @@ def test_nan_in_a_parameter_is_never_noise() -> None:
     broken[0, 0] = np.nan
     (origin,) = compare_dumps(side(broken, broken), side(values, values), Options()).origins
     assert (origin.target, origin.kind) == (f"{inner}.parameters.weight", "parameter")
+
+
+BLOCK = "Cell.a.Attention.forward.0"
+
+
+def noisy_block(*later: Pair) -> list[Pair]:
+    others = [node(f"Cell.{i}.Dense.forward.0", input_0=0, parameters_weight=0.1, output_0=REST) for i in range(9)]
+    noisy = node("Cell.a.k.Dense.forward.0", BLOCK, (4.0, 4.0), parameters_bias=FAULT, output_0=CARRIED)
+    return [*others, noisy, *later, node(BLOCK, None, input_0=REST, output_0=REST)]
+
+
+def test_inputs_beside_optimizer_noise_carry_it() -> None:
+    beside = node("Functional.softmax.0.forward", BLOCK, (5.0, 4.0), input_0=20, output_0=REST)
+    assert origins_of(*noisy_block(beside)) == []
+    assert beside.rows[0].explained_by == "nearby noise"
+
+
+def test_inputs_elsewhere_do_not() -> None:
+    elsewhere = node("Cell.b.Norm.forward.0", None, (7.0, 2.0), given=(8.0, 2.0), input_0=CARRIED, output_0=CARRIED)
+    assert origins_of(*noisy_block(elsewhere)) == ["Cell.b.Norm.forward.0.input.0"]

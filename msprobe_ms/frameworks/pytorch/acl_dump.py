@@ -1,0 +1,63 @@
+"""Kernels of PyTorch on Ascend: the device dumps them itself, as a configuration of CANN's says (``torch_npu.npu``)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.json_files import read_object
+from msprobe_ms.support.text import show
+
+#: Bytes read of a configuration.
+_LARGEST = 1 << 20
+
+_FORM = '{"dump": {"dump_list": [], "dump_path": "./kernels", "dump_mode": "all", "dump_op_switch": "on"}}'
+
+
+class AclDump:
+    """Has the device dump what its kernels take in and give out, from `install` to `remove`.
+
+    It writes ``{dump_path}/{time}/{device}/…``, files that ``msprobe convert -d`` reads.
+    """
+
+    def __init__(self, configuration: Path | None) -> None:
+        """Raises UsageError where there is no device, and for a configuration that dumps nothing."""
+        self._npu = _device()
+        if configuration is None:
+            raise UsageError(f'level "L2": acl_config is missing; give the path of a json file, {_FORM}')
+        self._configuration = configuration
+        self.folder = _dump_path(configuration)
+
+    def install(self) -> None:
+        self._npu.init_dump()
+        self._npu.set_dump(str(self._configuration))
+
+    def remove(self) -> None:
+        self._npu.synchronize()  # kernels that were launched belong to the dump
+        self._npu.finalize_dump()
+
+
+def _device() -> Any:
+    torch_npu = sys.modules.get("torch_npu")  # whoever computes on such a device has imported it
+    if torch_npu is None:
+        missing = "torch_npu is not imported"
+    elif not torch_npu.npu.is_available():
+        missing = "torch_npu finds none"
+    else:
+        return torch_npu.npu
+    dumps = "kernels that PyTorch runs are dumped by an Ascend device"
+    raise UsageError(f'level "L2": {dumps}, and there is none here ({missing}); use one of L0, L1, mix')
+
+
+def _dump_path(configuration: Path) -> Path:
+    dump = read_object(configuration, _LARGEST, f"expected {_FORM}").get("dump")
+    if not isinstance(dump, dict):
+        raise UsageError(f"{configuration}: dump: {show(dump)} is not accepted; expected {_FORM}")
+    path = dump.get("dump_path")
+    if not isinstance(path, str) or not path.strip():
+        raise UsageError(f"{configuration}: dump.dump_path: {show(path)} is not accepted; give a folder")
+    if (switch := dump.get("dump_op_switch", "off")) != "on":
+        raise UsageError(f'{configuration}: dump.dump_op_switch is {show(switch)}: nothing would be dumped; use "on"')
+    return Path(path)
