@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msprobe_ms.accuracy.judging.findings import ALLOWED, EXCESS, ULP
 from msprobe_ms.accuracy.judging.model import ApiResult, Judged, Status
 from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.page.filtered import ASSETS, Group, filter_controls, filtered_table
 from msprobe_ms.page.template import escaped, write_static_page
 
 #: What comes first.
@@ -23,10 +25,16 @@ def write_check_page(path: Path, dump: Path | None, results: Sequence[ApiResult]
     :raises UsageError: it cannot be written
     """
     ordered = sorted(results, key=lambda result: _ORDER.index(_worst(result)))
-    body = "\n".join([*_header(verdict, results), *_table(ordered[:_MOST]), *_footer(dump, len(ordered))])
+    body = "\n".join(
+        [
+            *_header(verdict, results),
+            *filtered_table(map(_call, ordered[:_MOST]), _HEADINGS, "calls"),
+            *_footer(dump, len(ordered)),
+        ]
+    )
     with writing(path) as file:
         of = "training" if dump is None else dump.parent.name
-        write_static_page(file, title=f"{verdict.partition(': ')[0]}: {of}", body=body, assets="check")
+        write_static_page(file, title=f"{verdict.partition(': ')[0]}: {of}", body=body, assets=ASSETS)
 
 
 def _worst(result: ApiResult) -> Status:
@@ -37,30 +45,17 @@ def _worst(result: ApiResult) -> Status:
 
 def _header(verdict: str, results: Sequence[ApiResult]) -> Iterator[str]:
     yield f"<h1>{escaped(verdict, 2000)}</h1>"
-    yield '<form id="controls" hidden><label>Filter <input type="search" id="filter" autocomplete="off"></label>'
-    yield '<fieldset id="statuses"><legend>Show</legend>'
-    for status in _ORDER:
-        count = sum(_worst(result) is status for result in results)
-        yield (
-            f'<label><input type="checkbox" value="{status.value}" checked> '
-            f'<span class="{status.value}">{status.value}</span> ({count})</label>'
-        )
-    yield '</fieldset><output id="shown" aria-live="polite"></output></form>'
+    counts = Counter(_worst(result) for result in results)
+    yield from filter_controls({status.value: counts[status] for status in _ORDER})
 
 
-def _table(results: Sequence[ApiResult]) -> Iterator[str]:
-    yield '<div class="scroll" tabindex="0" role="region" aria-label="Calls"><table id="calls"><thead><tr>'
-    yield "".join(f'<th scope="col">{heading}</th>' for heading in _HEADINGS) + "</tr></thead>"
-    for result in results:
-        about = escaped(" ".join([result.name, *{row.standard for row in result.details}, result.message]).lower())
-        yield f'<tbody data-status="{_worst(result).value}" data-about="{about}">'
-        yield (
-            f'<tr><th scope="row">{escaped(result.name)}</th>{_status(result.forward)}{_status(result.backward)}'
-            f'<td colspan="5"></td><td>{escaped(result.message)}</td></tr>'
-        )
-        yield from map(_output, result.details)
-        yield "</tbody>"
-    yield "</table></div>"
+def _call(result: ApiResult) -> Group:
+    about = " ".join([result.name, *{row.standard for row in result.details}, result.message])
+    first = (
+        f'<tr><th scope="row">{escaped(result.name)}</th>{_status(result.forward)}{_status(result.backward)}'
+        f'<td colspan="5"></td><td>{escaped(result.message)}</td></tr>'
+    )
+    return Group(_worst(result).value, about, "\n".join([first, *map(_output, result.details)]))
 
 
 def _output(row: Judged) -> str:

@@ -8,10 +8,14 @@ from pathlib import Path
 
 from msprobe_ms.comparison.many.plan import plan
 from msprobe_ms.comparison.model import Pair
+from msprobe_ms.comparison.reporting.files import table, write_table
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.translation import tr
+
+#: The report of each round, and its columns: those of the tool whose procedure this is.
+REPORT, _PROFILE = "accuracy_report.csv", "maca"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +48,12 @@ class Finding:
     calls: int = 0
 
 
-def decide(target: Path, golden: Path) -> Finding:
+def decide(target: Path, golden: Path, report: Path | None = None) -> Finding:
     """Compare two dumps of one step of one rank, in the order of execution.
 
-    :raises MsprobeError: there are no dumps, they cannot be read, or they are several
+    ``report``: the csv that is to hold the values of both, a line each.
+
+    :raises MsprobeError: there are no dumps, they cannot be read, they are several, or the report cannot be written
     """
     pairs = plan(target, golden).pairs
     if len(pairs) != 1:
@@ -59,7 +65,11 @@ def decide(target: Path, golden: Path) -> Finding:
             )
         )
     dumps = read_dump(pairs[0].target), read_dump(pairs[0].golden)
-    comparison = compare_dumps(*dumps, Options(align=dumps[0].framework != dumps[1].framework), one_of_many=True)
+    options = Options(align=dumps[0].framework != dumps[1].framework, profile=_PROFILE)
+    comparison = compare_dumps(*dumps, options, one_of_many=True)
+    if report is not None:
+        report.parent.mkdir(parents=True, exist_ok=True)
+        write_table(report, *table(comparison, options.report, stack=True), options.report.colours)
     return _finding(comparison.pairs)
 
 

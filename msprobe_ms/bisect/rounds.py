@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.bisect.decide import Decision, Ends, Round, decide, follow
+from msprobe_ms.bisect.decide import REPORT, Decision, Ends, Round, decide, follow
 from msprobe_ms.config.load import load_config, read_object
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.files import replacing
@@ -66,8 +66,9 @@ def bisect(
     with _written_back(sides):
         for number in range(len(told), _MOST_ROUNDS):
             begun = time.monotonic()
-            dumps = [_record(side, folder / f"round{number}" / side.name, asked) for side in sides]
-            finding = decide(*dumps)
+            place = folder / f"round{number}"
+            dumps = [_record(side, place / side.name, asked) for side in sides]
+            finding = decide(dumps[0], dumps[1], place / REPORT)
             goods.append(asked.after)
             decision = follow(asked, finding, goods, factor)
             size = sum(file.stat().st_size for dump in dumps for file in dump.rglob("*") if file.is_file())

@@ -100,9 +100,11 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _decide(options: argparse.Namespace) -> int:
-    from msprobe_ms.bisect.decide import Round, decide, follow
+    from msprobe_ms.bisect.decide import REPORT, Round, decide, follow
 
-    decision = follow(Round(options.skip), decide(*options.next), [], options.factor)
+    report = options.output_path and options.output_path / REPORT
+    target, golden = options.next
+    decision = follow(Round(options.skip), decide(target, golden, report), [], options.factor)
     if decision.next is None:
         print_verdict(
             [tr("{which}: {said}", which=tr("FOUND") if decision.found else tr("NOT FOUND"), said=decision.said)]

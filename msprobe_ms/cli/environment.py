@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import DONE, add_command, exit_status, print_lines, print_report, print_verdict
+from msprobe_ms.cli.common import DONE, add_command, exit_status, print_lines, print_verdict
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.translation import tr
 
@@ -62,5 +62,6 @@ def _run(options: argparse.Namespace) -> int:
         raise UsageError(tr("config_check: --dump belongs to -d; a collection holds what it had of a dump"))
     rows = compare_collections(*map(read_collection, options.compare))
     print_verdict(environment_lines(rows))
-    print_report(write_environments(rows, options.output_path or Path("output"), csv=options.csv))
+    page, table = write_environments(rows, options.output_path or Path("output"), options.compare, csv=options.csv)
+    print_lines([tr("report: {path}", path=page), tr("table: {each}", each=table)])
     return exit_status(options, divergent=any(row.status is Status.ERROR for row in rows))

@@ -1,4 +1,4 @@
-"""Report a comparison of two environments: a line for what differs, and a table of all."""
+"""Report a comparison of two environments: a line for what differs, a table of all, and a page of it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.environment.collect import SECTIONS
 from msprobe_ms.environment.compare import ConfigRow, Status
+from msprobe_ms.environment.page import write_environments_page
 from msprobe_ms.support.translation import tr, tr_join
 
 _TITLES = ("section", "name", "target", "golden", "result", "note")
@@ -21,15 +22,20 @@ _COLOURS = {Status.ERROR: RowColour.RED, Status.WARNING: RowColour.YELLOW, Statu
 _TOLD = 10
 
 
-def write_environments(rows: Sequence[ConfigRow], folder: Path, *, csv: bool = False) -> Path:
-    """Write ``config_check_{YYYYmmddHHMMSS}.xlsx`` (or ``.csv``), never over another.
+def write_environments(
+    rows: Sequence[ConfigRow], folder: Path, sides: tuple[Path, Path], *, csv: bool = False
+) -> tuple[Path, Path]:
+    """Write ``config_check_{YYYYmmddHHMMSS}.html`` and ``.xlsx`` (or ``.csv``), never over others; return both.
+
+    ``sides``: where the collections of target and golden are.
 
     :raises UsageError: the folder cannot be written
     """
     with claimed_timestamp(folder) as stamp:
-        path = folder / f"config_check_{stamp}.{'csv' if csv else 'xlsx'}"
-        write_table(path, list(_TITLES), ((_cells(row), _COLOURS[row.status]) for row in rows), OWN_ROWS)
-    return path
+        page, table = (folder / f"config_check_{stamp}.{kind}" for kind in ("html", "csv" if csv else "xlsx"))
+        write_table(table, list(_TITLES), ((_cells(row), _COLOURS[row.status]) for row in rows), OWN_ROWS)
+        write_environments_page(page, rows, sides, next(environment_lines(rows)))
+    return page, table
 
 
 def _cells(row: ConfigRow) -> list[Cell]:

@@ -19,7 +19,7 @@ from msprobe_ms.arrays.repetition import Distinct, distinct
 from msprobe_ms.arrays.statistics import parts
 from msprobe_ms.dump.dialects import Dialect
 from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, GraphRun
-from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
+from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped, UpdateTaps
 from msprobe_ms.frameworks.kernel_dump import DeviceDump, KernelDumpControl
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
 from msprobe_ms.frameworks.quiet import Quiet
@@ -212,6 +212,10 @@ class Framework(ABC):
 
     def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Hooks | None:
         """Return what calls ``before`` and ``after`` around each call of an optimizer; None where that cannot be."""
+        return None
+
+    def optimizer_taps(self) -> UpdateTaps | None:
+        """Return what observes optimizers inside compiled graphs; None where nothing can."""
         return None
 
     def optimizer_parameters(self, value: Any) -> Mapping[str, Any] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -88,6 +88,41 @@ class GraphTaps(Protocol):
 
     def remove(self) -> None:
         """From here on they run as if none had ever been there."""
+
+    def wait(self) -> None:
+        """Return when what was launched has told all it has to tell."""
+
+    def forget(self) -> None:
+        """Tell nobody any more what graphs do that are still on their way."""
+
+
+class UpdateObserver(Protocol):
+    """Told of the calls of optimizers inside running graphs, on whatever thread runs them, in the program's order."""
+
+    def watched(self, optimizer: Any) -> Mapping[int, str]:
+        """Names of those of its parameters whose gradients are to be told, by their places; asked by the compiler."""
+
+    def begins(self, optimizer: int) -> None:
+        """A call of an optimizer with such parameters, which may be inside that of another; a number stands for it."""
+
+    def gradient(self, name: str, gradient: np.ndarray) -> None:
+        """The gradient that it is given of one of them; the array's memory is the framework's own."""
+
+    def ends(self, optimizer: int) -> None:
+        """The end of a call; it does not come where the graph fails."""
+
+    def failed(self, error: Exception, where: str) -> None:
+        """Something of the tool's went wrong."""
+
+
+class UpdateTaps(Protocol):
+    """Compiles an observer of optimizers into graphs. They run with it only while it is on."""
+
+    def install(self, observer: UpdateObserver) -> None:
+        """From here on graphs with optimizers run with the observer in them."""
+
+    def remove(self) -> None:
+        """From here on they run as if it had never been there."""
 
     def wait(self) -> None:
         """Return when what was launched has told all it has to tell."""

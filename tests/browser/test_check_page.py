@@ -1,4 +1,4 @@
-"""The page of a pre-check in the browser: its filter, its colours, and names that are no markup."""
+"""The pages of a pre-check and of two environments in the browser: filters, colours, names that are no markup."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import pytest
 
 from msprobe_ms.accuracy.judging.model import ApiResult, Judged, Status
 from msprobe_ms.accuracy.page import write_check_page
+from msprobe_ms.environment.compare import ConfigRow
+from msprobe_ms.environment.compare import Status as ConfigStatus
+from msprobe_ms.environment.page import write_environments_page
 from tests.browser.conftest import Open, Opened
 from tests.browser.test_accessible import violations
 
@@ -50,8 +53,30 @@ def test_the_filter_leaves_what_was_asked_for(opened: Open, html: str) -> None:
     assert shown(page) == []
 
 
+@pytest.fixture
+def environments(tmp_path: Path) -> str:
+    rows = [
+        ConfigRow("packages", "numpy", "1.26", "2.0", ConfigStatus.ERROR, "differs"),
+        ConfigRow("environment", HOSTILE, "/a/b" * 50, None, ConfigStatus.WARNING, "only in the target"),
+        ConfigRow("weights", "fc.weight", {"norm": 1.0}, {"norm": 1.0}, ConfigStatus.PASS),
+    ]
+    file = tmp_path / "page.html"
+    write_environments_page(file, rows, (Path("a.zip"), Path("b.zip")), "DIFFERENT: 1 of 3 differ")
+    return file.read_text("utf-8")
+
+
+def test_the_filter_finds_settings_by_name_section_and_value(opened: Open, environments: str) -> None:
+    page = opened(environments, wait=False)
+    assert shown(page) == ["numpy", HOSTILE, "fc.weight"]
+    page.press("Tab")
+    page.page.keyboard.type("packages 2.0")
+    assert shown(page) == ["numpy"] and page.page.inner_text("#shown") == "1 of 3 rows"
+
+
+@pytest.mark.parametrize("which", ["html", "environments"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_is_accessible_and_narrow(opened: Open, html: str, scheme: str) -> None:
+def test_it_is_accessible_and_narrow(opened: Open, request: pytest.FixtureRequest, which: str, scheme: str) -> None:
+    html = request.getfixturevalue(which)
     page = opened(html, wait=False, color_scheme=scheme, viewport={"width": 320, "height": 800})
     assert violations(page) == []
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 320

@@ -51,11 +51,12 @@ frameworks: api_calls base compiled_call dropout framework_runner gradient_graph
     msadapter_api_runner optimizers repeating seeding torch_modules training
 frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework jit kernels
     modes optimizers repeating tensor_dump tensor_dump_files tensor_dump_names training
-frameworks/mindspore/graphs: callbacks compilation runs source
+frameworks/mindspore/graphs: callbacks compilation marking optimizer_taps runs source
 frameworks/pytorch: acl_dump api_runner autograd device_statistics dropout framework modes repeating training
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
+page: filtered
 recording: debugger dynamic_step kernel_recorder modes parts_of_a_step recorder saved_values sent_steps step
     step_recorder updates
 recording/entry_points: auto context_manager every_python model_calls script when_imported
@@ -63,7 +64,7 @@ recording/entry_points/startup: sitecustomize
 recording/graphs: device_kernels graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
 recording/hooks: api_list apis communication compiled early_imports layers losses modules named_modules operators
     optimizers
-recording/monitoring: gradient_probe monitor
+recording/monitoring: gradient_files gradient_probe monitor
 recording/output: overflow step_dump tensor_writer values
 recording/perturbation: files fixing gradients perturbations recorder repetition report selection step
 recording/selection: filters unused_settings

@@ -1,6 +1,6 @@
-// The page of a pre-check: which rows of its table are shown. Without this script all are.
+// A page with one table, as of a pre-check: which rows of it are shown. Without this script all are.
 
-const table = document.querySelector<HTMLTableElement>("#calls");
+const table = document.querySelector<HTMLTableElement>("#filtered");
 const text = document.querySelector<HTMLInputElement>("#filter");
 const shown = document.querySelector<HTMLElement>("#shown");
 const boxes = [...document.querySelectorAll<HTMLInputElement>("#statuses input")];
@@ -15,7 +15,7 @@ function show(): void {
     body.hidden = !wanted.has(body.dataset.status ?? "") || !words.every((word) => about.includes(word));
     count += body.hidden ? 0 : 1;
   }
-  shown.textContent = `${count} of ${table.tBodies.length} calls`;
+  shown.textContent = `${count} of ${table.tBodies.length} ${table.dataset.unit ?? "rows"}`;
 }
 
 document.querySelector<HTMLElement>("#controls")?.removeAttribute("hidden");

@@ -36,12 +36,13 @@ from msprobe_ms.frameworks.base import (
 from msprobe_ms.frameworks.clean_copies import CleanCopies
 from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, GraphRun
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
-from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
+from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped, UpdateTaps
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.mindspore import arrays, cell_hooks, device_statistics, jit, kernels, modes
 from msprobe_ms.frameworks.mindspore.arrays import in_parts, is_in_memory, to_numpy
 from msprobe_ms.frameworks.mindspore.autograd import Hooked, MindSporeGraph, can_be_hooked, gradient_calls, has_graph
 from msprobe_ms.frameworks.mindspore.graphs.callbacks import MindSporeTaps
+from msprobe_ms.frameworks.mindspore.graphs.optimizer_taps import OptimizerTaps
 from msprobe_ms.frameworks.mindspore.graphs.runs import GraphRuns
 from msprobe_ms.frameworks.mindspore.optimizers import OptimizerWatch, parameters_of
 from msprobe_ms.frameworks.mindspore.repeating import MindSporeRepeater
@@ -203,6 +204,9 @@ class MindSpore(Framework):
 
     def watch_optimizers(self, before: BeforeUpdates, after: AfterUpdates) -> Hooks | None:
         return OptimizerWatch(before, after)
+
+    def optimizer_taps(self) -> UpdateTaps | None:
+        return OptimizerTaps() if mindspore.get_context("device_target") == "CPU" else None
 
     def optimizer_parameters(self, value: Any) -> Mapping[str, Any] | None:
         return parameters_of(value)

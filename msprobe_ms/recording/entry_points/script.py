@@ -71,6 +71,8 @@ class Watches:
             if self._seed is not None:
                 tool.seed_all(self._seed, mode=True)
         except Exception as error:  # another package of this name, or a release of it that is not known
+            if name == "torch" and _is_msadapter():
+                return  # whose training MindSpore tells of
             logger.warning(
                 tr(
                     "msprobe run: {name} cannot be watched: {other_name}: {error}",
@@ -85,6 +87,13 @@ class Watches:
         )
         self._recorders.append(recorder)
         self._patches.append(training.watch_training(recorder))
+
+
+def _is_msadapter() -> bool:
+    """Whether ``torch`` is MSAdapter's, which stands on MindSpore."""
+    if "mindspore" not in sys.modules:
+        return False
+    return bool(importlib.import_module("msprobe_ms.frameworks.msadapter").is_in_use())
 
 
 def prepare_script(

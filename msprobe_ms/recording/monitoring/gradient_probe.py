@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msprobe_ms.dump.gradient_files import direction_file, directions, summary, summary_file, titles
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.compiled_call import ExecutionMode
+from msprobe_ms.frameworks.graph_observer import UpdateTaps
 from msprobe_ms.frameworks.optimizers import ParameterUpdate
 from msprobe_ms.recording.debuggers import no_model, weakly
 from msprobe_ms.recording.hooks.optimizers import parameters_of
+from msprobe_ms.recording.monitoring.gradient_files import GradientFiles, GradientTable
 from msprobe_ms.recording.process_rank import ProcessRank
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.files import replacing
-from msprobe_ms.support.log import logger
+from msprobe_ms.support.log import LogOnce, logger
 from msprobe_ms.support.patching import Hooks
 from msprobe_ms.support.text import listed, suggestion
 from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
-
-#: Folders that are tried where those before hold the files of other runs.
-_MOST_RUNS = 10_000
 
 
 class GradientProbe:
@@ -56,8 +51,14 @@ class GradientProbe:
         self._depth: int | None = None
         #: The step of the next call.
         self.step = 0
-        self._folder: Path | None = None
-        self._calls = self._written = self._missed = 0
+        self._files = GradientFiles(config, rank)
+        self._calls = self._missed = 0
+        #: Observes optimizers inside compiled graphs, where that can be.
+        self._taps: UpdateTaps | None = None
+        #: Optimizers in a graph whose calls are open, each inside the one before, and what the first one writes.
+        self._open: list[int] = []
+        self._table: GradientTable | None = None
+        self._say_once = LogOnce()
 
     def watch(self, watched: Any) -> None:
         """Write the gradients that ``watched``, an optimizer or the network itself, has from here on.
@@ -82,7 +83,13 @@ class GradientProbe:
                     tr("monitor: this version does not tell when an optimizer is called; use PyTorch 2.0 or later")
                 )
             self._hooks.install()
-        if self._framework.execution_mode() != ExecutionMode.PYNATIVE:
+            self._watch_graphs()
+
+    def _watch_graphs(self) -> None:
+        self._taps = self._framework.optimizer_taps()
+        if self._taps is not None:
+            self._taps.install(self)
+        elif self._framework.execution_mode() != ExecutionMode.PYNATIVE:
             said = "gradients are written where the script itself calls the optimizer, not where a compiled step does"
             logger.warning(tr("monitor: in {mode_text} {said}", mode_text=self._framework.mode_text(), said=said))
 
@@ -92,12 +99,18 @@ class GradientProbe:
         if hooks is None:
             return
         hooks.remove()
+        if (taps := self._taps) is not None:
+            taps.wait()
+            taps.remove()
+            taps.forget()
         if self._missed:
             logger.warning(
                 tr("monitor: {count} calls of the optimizer were not looked at for want of memory", count=self._missed)
             )
-        if self._written:
-            logger.info(tr("{folder}: the gradients of {written} steps", folder=self._folder, written=self._written))
+        if self._files.written:
+            logger.info(
+                tr("{folder}: the gradients of {written} steps", folder=self._files.folder, written=self._files.written)
+            )
         elif self._calls:
             logger.warning(tr("monitor: nothing was written: no step that is selected was reached"))
         else:
@@ -129,12 +142,24 @@ class GradientProbe:
         gradients = [] if watched is None else list(self._gradients(watched, optimizer, updates))
         if not gradients:
             return
+        table = self._next_table()
+        if table is None:
+            return
+        for name, gradient in gradients:
+            if self._is_wanted(name) and self._framework.is_readable(gradient):
+                table.add(name, self._framework.to_numpy(gradient))
+        table.close()
+
+    def _next_table(self) -> GradientTable | None:
+        """Count a call of the optimizer; what its gradients are written into, None where they are not selected."""
         self._calls += 1
         step, self.step = self.step, self.step + 1
         if (self._config.step and step not in self._config.step) or not self._rank.is_selected(self._config.rank):
-            return
-        wanted = self._config.param_list
-        self._write(step, [(name, value) for name, value in gradients if not wanted or name in wanted])
+            return None
+        return self._files.table(step)
+
+    def _is_wanted(self, name: str) -> bool:
+        return not self._config.param_list or name in self._config.param_list
 
     def _gradients(
         self, watched: Any, optimizer: Any, updates: Callable[[], Iterable[ParameterUpdate]]
@@ -165,49 +190,37 @@ class GradientProbe:
             raise UsageError(tr("monitor: {given} is not accepted; give the optimizer, or the network", given=given))
         return dict(parameters_of(self._framework, watched))
 
-    # -- files -------------------------------------------------------------------------------------------------------
+    # -- calls of an optimizer inside a compiled graph ---------------------------------------------------------------
 
-    def _write(self, step: int, gradients: Iterable[tuple[str, Any]]) -> None:
-        """Write one step; its table comes last, so that a step that has one is whole."""
-        level, bounds, permissions = self._config.grad_level, self._config.bounds, self._config.permissions
-        folder = self._folder = self._folder or self._own_folder()
-        text = io.StringIO()
-        rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(titles(level, bounds))
-        for name, gradient in gradients:
-            if not self._framework.is_readable(gradient):
-                continue
-            array = self._framework.to_numpy(gradient)
-            rows.writerow(summary(name, array, level, bounds))
-            if level != "L0":
-                file = folder / direction_file(step, name)
-                permissions.make_folder(file.parent)
-                with replacing(file, permissions) as opened:
-                    np.save(opened, directions(array), allow_pickle=False)
-        with replacing(folder / summary_file(step), permissions) as opened:
-            opened.write(text.getvalue().encode("utf-8", "backslashreplace"))
-        self._written += 1
+    # These touch nothing of the framework's: on their threads it would wait for the graph that calls them.
 
-    def _own_folder(self) -> Path:
-        """Make the rank's folder; where another run has written there, one below a folder with a number."""
-        rank, permissions = f"rank{self._rank.known or 0}", self._config.permissions
-        for run in range(_MOST_RUNS):
-            parent = self._config.dump_path / str(run) if run else self._config.dump_path
-            permissions.make_folder(parent)
-            try:
-                (parent / rank).mkdir(permissions.folder)
-            except FileExistsError:
-                continue
-            if run:
-                logger.warning(
-                    tr(
-                        "monitor: {dump_path} holds another run; this one goes to {parent}",
-                        dump_path=self._config.dump_path,
-                        parent=parent,
-                    )
-                )
-            return parent / rank
-        raise OSError(tr("{dump_path}: holds {most_runs} runs", dump_path=self._config.dump_path, most_runs=_MOST_RUNS))
+    def watched(self, optimizer: Any) -> Mapping[int, str]:
+        watched = self._watched()
+        if watched is None or (self._framework.optimizer_parameters(watched) is not None and optimizer is not watched):
+            return {}
+        names = {id(parameter): name for name, parameter in self._parameters(watched).items() if self._is_wanted(name)}
+        own = enumerate((self._framework.optimizer_parameters(optimizer) or {}).values())
+        return {place: names[id(parameter)] for place, parameter in own if id(parameter) in names}
+
+    def begins(self, optimizer: int) -> None:
+        if optimizer in self._open:  # its last call failed, and those inside it
+            del self._open[self._open.index(optimizer) :]
+        self._open.append(optimizer)
+        if len(self._open) == 1:
+            self._table = self._next_table()
+
+    def gradient(self, name: str, gradient: np.ndarray) -> None:
+        if len(self._open) == 1 and self._table is not None:
+            self._table.add(name, gradient)
+
+    def ends(self, optimizer: int) -> None:
+        self._open = self._open[: self._open.index(optimizer)] if optimizer in self._open else self._open
+        if not self._open and self._table is not None:
+            table, self._table = self._table, None
+            table.close()
+
+    def failed(self, error: Exception, where: str) -> None:
+        self._say_once(logging.WARNING, f"monitor: {where}: {type(error).__name__}: {error}; training goes on")
 
 
 def _stack_depth() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import sys
@@ -66,6 +67,25 @@ def test_the_wrong_call_is_found_in_few_rounds(tmp_path: Path, wrong: int, fades
 
 
 @pytest.mark.usefixtures("in_this_process")
+def test_each_round_has_a_report_of_both_sides_values(tmp_path: Path) -> None:
+    _, told = narrowed(tmp_path, 700, calls=900)
+    for each in told:
+        with (tmp_path / "out" / f"round{each.round}" / "accuracy_report.csv").open(
+            newline="", encoding="utf-8"
+        ) as opened:
+            rows = list(csv.DictReader(opened))
+        assert list(rows[0]) == [
+            "operator", "tensor", "dtype0", "dtype1", "shape0", "shape1", "max0", "max1", "min0", "min1", "diff1",
+            "diff2", "stack",
+        ]  # fmt: skip
+        outputs = [row for row in rows if row["tensor"] == "output.0"]
+        assert len(outputs) == each.calls
+        wrong = next(row for row in outputs if float(row["diff1"]) > 0)
+        assert float(wrong["max1"]) - float(wrong["max0"]) == pytest.approx(1e-3)
+    assert wrong["max0"] == "1.701"  # call 700, in the last round
+
+
+@pytest.mark.usefixtures("in_this_process")
 def test_a_step_that_is_right_has_nothing(tmp_path: Path) -> None:
     decision, told = narrowed(tmp_path, -1)
     assert (decision.found, [each.skip for each in told]) == ("", [64, 1, 8, 1, 1])
@@ -124,7 +144,8 @@ def test_two_dumps_alone_say_what_to_record_next(tmp_path: Path, capsys: pytest.
     told = json.loads(capsys.readouterr().out)
     assert told["target"] == {"scope": ["Torch.add.255.forward", "Torch.add.319.forward"], "skip": 8}
     same = ["bisect", "--next", str(tmp_path / "b" / "step0"), str(tmp_path / "b" / "step0")]
-    assert main([*same, "--skip", "1"]) == 0
+    assert main([*same, "--skip", "1", "-o", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "accuracy_report.csv").read_text("utf-8").startswith("operator,tensor,dtype0")
     assert capsys.readouterr().out.startswith("NOT FOUND: nothing differs")
 
 

@@ -151,7 +151,9 @@ def test_the_command_collects_compares_and_tells_by_its_status(
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].startswith("DIFFERENT: 1 of ") and "dataset not collected" in shown[0]
     assert shown[1] == "  error: hyperparameters learning_rate: 0.001, golden 0.0001"
-    (table,) = (tmp_path / "out").glob("config_check_*.csv")
+    (page,), (table,) = ((tmp_path / "out").glob(f"config_check_*.{kind}") for kind in ("html", "csv"))
+    assert shown[-2:] == [f"report: {page}", f"table: {table}"]
+    assert f"<h1>{shown[0]}</h1>" in page.read_text("utf-8")
     with table.open(newline="", encoding="utf-8-sig") as opened:
         rows = list(csv.DictReader(opened))
     assert [row["name"] for row in rows if row["result"] == "error"] == ["learning_rate"]

@@ -15,7 +15,7 @@ from msprobe_ms.frameworks.mindspore.graphs.compilation import CompiledTaps, Par
 from msprobe_ms.frameworks.mindspore.graphs.source import SINGLE, STATISTICS, compiled_parts
 
 #: What callbacks return; nobody reads it.
-_DONE = np.zeros(1, np.int32)
+DONE = np.zeros(1, np.int32)
 
 
 class MindSporeTaps(CompiledTaps):
@@ -63,10 +63,10 @@ class MindSporeTaps(CompiledTaps):
         if (observer := self._observer) is not None and call[0] >= 0:
             try:
                 where, form = self._places[int(place[0])]
-                observer.value(int(call[0]), where, _unpacked(value, form))
+                observer.value(int(call[0]), where, unpacked(value, form))
             except Exception as error:
                 self._failed(error, "a value in a graph")
-        return _DONE
+        return DONE
 
     def on_end(self, call: np.ndarray, layout: np.ndarray) -> np.ndarray:
         if (observer := self._observer) is not None and call[0] >= 0:
@@ -74,19 +74,19 @@ class MindSporeTaps(CompiledTaps):
                 observer.ends(int(call[0]), self._layouts[int(layout[0])][1])
             except Exception as error:
                 self._failed(error, "a call in a graph")
-        return _DONE
+        return DONE
 
     def on_parameter(self, gradient: Any, parameter: np.ndarray) -> np.ndarray:
         if (observer := self._observer) is not None:
             try:
                 module, name, dtype, form = self._parameters[int(parameter[0])]
-                observer.parameter_gradient(module, name, dtype, _unpacked(gradient, form))
+                observer.parameter_gradient(module, name, dtype, unpacked(gradient, form))
             except Exception as error:
                 self._failed(error, "a parameter's gradient in a graph")
-        return _DONE
+        return DONE
 
 
-def _unpacked(value: Any, form: int) -> np.ndarray | TensorStatistics:
+def unpacked(value: Any, form: int) -> np.ndarray | TensorStatistics:
     """A callback's argument as what it stands for."""
     array = np.asarray(value)
     if form == STATISTICS:

@@ -8,19 +8,17 @@ soon as they are off.
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 import types
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import mindspore
-from mindspore import _c_expression, nn
 
 from msprobe_ms.frameworks.graph_observer import Described, GraphObserver, Layout, Tapped, Unknown
-from msprobe_ms.support.patching import Patch, do_all
+from msprobe_ms.frameworks.mindspore.graphs.marking import MarkedGraphs, plain_construct
 
 _FLOATS = ("Float16", "Float32", "Float64", "BFloat16", "Complex64", "Complex128")
 
@@ -33,8 +31,6 @@ _DRAWS = re.compile(
     rb"|Bernoulli|Normal)(?:[A-Z]\w*|om\w*|int\w*|perm\w*|n\w*|_\w*)?)(?![A-Za-z])"
 )
 
-_numbers = itertools.count()
-
 
 class Parts(NamedTuple):
     """``construct(original, module, names, parameters)`` and ``hook(module, name, shape)``, both for the parser."""
@@ -43,7 +39,7 @@ class Parts(NamedTuple):
     hook: Callable[[int, str, tuple[int, ...]], Callable[[Any], Any]]
 
 
-class CompiledTaps(ABC):
+class CompiledTaps(MarkedGraphs):
     """The taps of one debugger. Compiled graphs outlive its steps, and so does this."""
 
     @functools.cached_property
@@ -55,17 +51,13 @@ class CompiledTaps(ABC):
     def _made_parts(self) -> Parts: ...
 
     def __init__(self, tapped: Tapped) -> None:
+        super().__init__()
         self._tapped = tapped
         self._observer: GraphObserver | None = None
         self._modules: list[tuple[str, Any]] = []
-        self._mark = f".msprobe_ms{next(_numbers)}"
         #: Sets of modules ever tapped: a graph compiled for one of them is not run for another.
         self._sets: dict[tuple[tuple[str, int], ...], int] = {}
         self._set = -1
-        #: Cells, and by the names of their phases what MindSpore remembers there of graphs without callbacks.
-        self._phases: dict[int, tuple[Any, dict[str, str]]] = {}
-        #: Made anew each time: they keep what they replace, which may be somebody's wrapper around a whole model.
-        self._patches: list[Patch] = []
 
     # -- on and off ------------------------------------------------------------------------------------------------
 
@@ -73,54 +65,16 @@ class CompiledTaps(ABC):
         self._observer = observer
         self._modules = list(modules)
         self._set = self._sets.setdefault(tuple((name, id(cell)) for name, cell in modules), len(self._sets))
-        for _, cell in modules:
-            self._remember(cell)
-        self._patches = self._made_patches()
-        for patch in self._patches:
-            patch.apply()
+        self._mark_graphs(cell for _, cell in modules)
 
     def remove(self) -> None:
-        do_all(patch.undo for patch in reversed(self._patches))
-        self._patches, self._modules = [], []
-        for cell, phases in self._phases.values():
-            for name, phase in list((cell._phase_cache or {}).items()):
-                if self._mark in phase:
-                    cell._phase_cache.pop(name)
-                    cell._phase_cache.update({name: phases[name]} if name in phases else {})
-        self._phases = {}
-
-    def _remember(self, cell: Any) -> None:
-        if id(cell) not in self._phases and hasattr(cell, "_phase_cache"):
-            self._phases[id(cell)] = cell, dict(cell._phase_cache or {})
+        super().remove()
+        self._modules = []
 
     def forget(self) -> None:
         self._observer = None
 
-    def wait(self) -> None:
-        _c_expression.PyNativeExecutor_.get_instance().sync()
-        # Not mindspore.runtime.synchronize: its first call on a CPU logs an error and does not wait.
-        _c_expression.synchronize()
-
-    def _made_patches(self) -> list[Patch]:
-        executors = {getattr(_c_expression, name, None) for name in ("JitExecutor_", "GraphExecutor_")} - {None}
-        return [
-            Patch(executor, name, wrap)
-            for executor in executors
-            for name, wrap in (("generate_arguments_key", self._marked), ("compile", self._compiling))
-        ]
-
     # -- compiling -------------------------------------------------------------------------------------------------
-
-    def _marked(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def generate_arguments_key(executor: Any, compiled: Any, /, *args: Any, **kwargs: Any) -> Any:
-            key = original(executor, compiled, *args, **kwargs)
-            if isinstance(compiled, nn.Cell):
-                self._remember(compiled)
-            # There is no Cell of the network's in an optimizer.
-            own = isinstance(getattr(compiled, "__self__", compiled), nn.Optimizer)
-            return key if own else f"{key}{self._marking}"
-
-        return generate_arguments_key
 
     def _compiling(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def compile(executor: Any, compiled: Any, args: Any, kwargs: Any, phase: str, *others: Any) -> Any:
@@ -198,7 +152,7 @@ class CompiledTaps(ABC):
             for module, (_, cell) in enumerate(self._modules):
                 held = vars(cell)
                 before.append((cell, held.get("construct")))
-                original = _plain(cell)
+                original = plain_construct(cell)
                 parameters = [(name, each) for name, each in cell._params.items() if each is not None]
                 if self._tapped.gradients and not gradient_outside:
                     trained = [(name, each) for name, each in parameters if each.requires_grad]
@@ -226,14 +180,6 @@ class CompiledTaps(ABC):
     def _failed(self, error: Exception, where: str) -> None:
         if self._observer is not None:
             self._observer.failed(error, where)
-
-
-def _plain(cell: Any) -> Any:
-    """The Cell's ``construct``; where that is compiled by itself, what it is compiled from."""
-    construct = cell.construct
-    while getattr(construct, "__wrapped_by_jit__", False) and hasattr(construct, "__wrapped__"):
-        construct = construct.__wrapped__
-    return construct if isinstance(construct, types.MethodType) else types.MethodType(construct, cell)
 
 
 def dtype_text(dtype: Any) -> str:

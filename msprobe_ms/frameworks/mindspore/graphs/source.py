@@ -110,7 +110,7 @@ class Callbacks(Protocol):
     def on_parameter(self, gradient: Any, parameter: np.ndarray) -> np.ndarray: ...
 
 
-def _callback(function: Callable[..., Any]) -> Any:
+def callback(function: Callable[..., Any]) -> Any:
     """An operator that calls ``function``, in the order of the program among its like, whoever reads its result.
 
     MindSpore takes the number of its inputs from the function's parameters.
@@ -131,7 +131,7 @@ def _statistics(value: Any) -> Any:
     return ops.concat((ops.stack((wide.max(), wide.min(), wide.mean(), norm)), shape))
 
 
-def _form(shape: tuple[int, ...] | None) -> int:
+def form_of(shape: tuple[int, ...] | None) -> int:
     if shape is None:
         return STATISTICS
     if 0 in shape:
@@ -228,7 +228,7 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
         return _number(callbacks.place(field, path, is_gradient, dtype, form))
 
     def plan_of(field: str, path: tuple[Any, ...], dtype: Any, shape: tuple[int, ...] | None) -> _Plan:
-        form = _form(shape)
+        form = form_of(shape)
         if form == NOTHING:
             return _Plan(form, False, _number(-1), _number(-1))
         is_float, place = callbacks.is_float(dtype), place_of(field, path, False, dtype, form)
@@ -242,10 +242,10 @@ def compiled_parts(callbacks: Callbacks, tapped: Tapped) -> Parts:
         plan_of=constexpr(lambda field, path, dtype, shape: plan_of(field, path, dtype, shape)),
         layout_of=constexpr(lambda module, first, second: _number(callbacks.layout(module, first, second))),
         parameter_of=constexpr(lambda module, name, dtype, form: parameter_of(module, name, dtype, form)),
-        begin=_callback(lambda layout: callbacks.on_begin(layout)),
-        value=_callback(lambda value, call, place: callbacks.on_value(value, call, place)),
-        end=_callback(lambda call, layout: callbacks.on_end(call, layout)),
-        parameter=_callback(lambda gradient, parameter: callbacks.on_parameter(gradient, parameter)),
+        begin=callback(lambda layout: callbacks.on_begin(layout)),
+        value=callback(lambda value, call, place: callbacks.on_value(value, call, place)),
+        end=callback(lambda call, layout: callbacks.on_end(call, layout)),
+        parameter=callback(lambda gradient, parameter: callbacks.on_parameter(gradient, parameter)),
     )
     return Parts(_construct_between(told, structures(_tensor_watch(told, tapped))), _parameter_hook(told))
 
@@ -331,7 +331,7 @@ def _parameter_tells(told: _Told, names: tuple[str, ...], parameters: tuple[Any,
 
     tells: Callable[[Any], Any] = nothing
     for name, parameter in zip(reversed(names), reversed(parameters), strict=True):
-        form = _form(parameter.shape)
+        form = form_of(parameter.shape)
         if form != NOTHING:
             place = told.place_of("parameters", (name,), False, parameter.dtype, form)
             tells = before(tells, parameter, place, form == SINGLE)
@@ -343,7 +343,7 @@ def _parameter_hook(told: _Told) -> Callable[[int, str, tuple[int, ...]], Any]:
     parameter_of, tell_parameter = told.parameter_of, told.parameter
 
     def hook_of(module: int, name: str, shape: tuple[int, ...]) -> Any:
-        form = _form(shape)
+        form = form_of(shape)
 
         def hook(gradient: Any) -> Any:
             number = parameter_of(module, name, gradient.dtype, form)
