@@ -338,6 +338,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
             raise error.with_traceback(None) from None  # the user's mistake, not ours: our frames tell nothing
         except BaseException as error:
             try:
+                self._debuggers.turn.give_back()  # the error may have come just before it was given back
                 if isinstance(error, Exception):
                     self._say_failed(error, where)
             finally:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import threading
 import weakref
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
@@ -15,6 +13,7 @@ from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.patching import do_all
 from msprobe_ms.support.process import ThisProcess
 from msprobe_ms.support.translation import tr
+from msprobe_ms.support.turns import Turn
 
 if TYPE_CHECKING:
     from msprobe_ms.recording.debugger import BaseDebugger
@@ -60,13 +59,13 @@ class Debuggers:
         self.current: dict[type[BaseDebugger], BaseDebugger] = {}
         #: Those that are to be ended with the process, where their users still hold them.
         self._open: WeakValueDictionary[int, BaseDebugger] = WeakValueDictionary()
-        self._process, self._turn = ThisProcess(), threading.RLock()
+        self._process, self._turn = ThisProcess(), Turn()
 
     @property
-    def turn(self) -> AbstractContextManager[bool]:
+    def turn(self) -> Turn:
         """A lock: threads put hooks on and take them off one after the other. In a forked child nobody holds it yet."""
         if not self._process.is_mine:
-            self._process, self._turn = ThisProcess(), threading.RLock()
+            self._process, self._turn = ThisProcess(), Turn()
         return self._turn
 
     def add(self, debugger: BaseDebugger) -> None:
