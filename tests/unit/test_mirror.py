@@ -20,7 +20,7 @@ accuracy/proof: call prove source statistical
 accuracy/receiving: host judge settings
 arrays: changes dtypes npy torch_file torch_pickle
 bisect: decide
-cli/accuracy: acc_check prove single_api
+cli/accuracy: prove single_api
 cli: bisect compare compare_files compare_kernels dump_files environment gradients llm run view weights
 comparison/api: compared notebook result
 comparison/kernels: compare first_nonfinite table

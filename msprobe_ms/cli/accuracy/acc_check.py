@@ -11,6 +11,7 @@ from msprobe_ms.cli.accuracy.receiving import add_receiving, check_status, recei
 from msprobe_ms.cli.common import add_command, print_verdict, seconds
 from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
@@ -176,15 +177,16 @@ def _acc_check(options: argparse.Namespace) -> int:
 
 
 def dump_file_of(path: Path) -> Path:
-    """Return the dump.json that a path names: itself, or the one in the folder. Raises UsageError."""
-    from msprobe_ms.dump.reading.locate import dump_file
+    """Return the dump.json that a path names: itself, or the one at or below the folder. Raises MsprobeError."""
+    from msprobe_ms.dump.reading.locate import find_places
 
     if not path.is_dir():
         return path
-    file = dump_file(path)
-    if file is None:
-        raise UsageError(tr("{path}: holds no dump; accepted is a dump.json, or the folder that holds it", path=path))
-    return file
+    places = find_places(path)
+    if len(places) > 1:
+        named = listed([str(place) for place in places], 4)
+        raise UsageError(tr("{path}: holds several dumps, {named}; give the folder of one", path=path, named=named))
+    return next(iter(places.values()))
 
 
 def options_for(options: argparse.Namespace, calls: Calls) -> Options:

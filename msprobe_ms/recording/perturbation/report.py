@@ -106,6 +106,17 @@ class Report:
             return
         verb = "replaced" if self._config.handler_type == "fix" else "checked"
         where: Path = self._config.dump_path
+        if not checked:
+            logger.warning(
+                tr(
+                    "{where}: none of {calls} calls was checked; free_benchmark_summary.csv says why. "
+                    "pert_mode {mode} may suit these tensors better",
+                    where=where,
+                    calls=calls,
+                    mode="add_noise" if self._config.pert_mode != "add_noise" else "to_cpu",
+                )
+            )
+            return
         named = f", {listed(self.summary.inconsistent, 5)}" if wrong else ""
         logger.info(
             tr(

@@ -295,6 +295,19 @@ class _logged:
         logger.removeHandler(self._handler)
 
 
+def test_that_nothing_was_checked_is_a_warning(side: Side, check_of: Any) -> None:
+    with _logged() as lines:
+        check = check_of(side, pert_mode="improve_precision")
+        check.run(lambda: side.api.exp(side.tensor([1.0, 2.0])))
+        check.debugger.end()
+    assert check.summary()[f"{side.title}.exp"]["checked"] == "0"
+    (said,) = [line for line in lines if "was checked" in line]
+    assert said.endswith(
+        "none of 1 calls was checked; free_benchmark_summary.csv says why. "
+        "pert_mode add_noise may suit these tensors better"
+    )
+
+
 # -- the training does not notice --------------------------------------------------------------------------------------
 
 

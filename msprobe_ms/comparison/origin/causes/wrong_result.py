@@ -194,7 +194,7 @@ def _what_agrees(node: Node) -> str:
 
 def _margin(node: Node) -> str:
     ratio = node.ratio_in_of_one_form
-    return tr("exactly") if ratio == 0 else tr("within {ratio:.2g} of the tolerance", ratio=ratio)
+    return tr("exactly") if ratio == 0 else tr("within {ratio:.2g} times the tolerance", ratio=ratio)
 
 
 def _of_another_form(node: Node) -> list[Row]:

@@ -42,7 +42,7 @@ class TestSaves:
         found = only(self.save("layer.0.debug", REST), self.save("layer_grad.0.debug", FAULT))
         assert found.target == "layer_grad.0.debug"
         assert found.reason.endswith("look at the code after layer.0.debug was saved")
-        assert "what was saved before it agrees within 0.02 of the tolerance" in found.details
+        assert "what was saved before it agrees within 0.02 times the tolerance" in found.details
 
 
 def test_a_collective_whose_own_share_agrees_points_at_the_other_ranks() -> None:
