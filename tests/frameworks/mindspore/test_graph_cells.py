@@ -362,7 +362,8 @@ def test_only_selected_steps_run_with_callbacks(tmp_path: Path, compiled: Any) -
     debugger = PrecisionDebugger(write_config(tmp_path / "dump", step=[1, 3]))
     for number in range(5):
         debugger.start(net)
-        patched = [vars(each)["compile"] for each in executors] != [each[0] for each in genuine]
+        # What stands in place of a function equals it.
+        patched = any(vars(each)["compile"] is not own for each, (own, _) in zip(executors, genuine, strict=True))
         assert patched == (number in (1, 3))
         assert_same(run(), plain)
         debugger.stop()
