@@ -75,9 +75,11 @@ def released_debuggers() -> Iterator[None]:
     """A debugger says at its end what came of it, which is that of its process; no later test hears of it."""
     yield
     debuggers = BaseDebugger._debuggers
-    for each in list(debuggers._open.values()):
+    for each in reversed(list(debuggers._open.values())):
         each._ended = True
         each._runs.remove()
+        if each._gradients is not None:
+            each._gradients.end()
         debuggers.forget(each)
 
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.recording.entry_points.when_imported import WhenImported, forget_imports
-from msprobe_ms.support.translation import tr
 
 #: What is to be recorded, as JSON; the startup file knows the name as well.
 VARIABLE = "MSPROBE_RUN"
@@ -80,6 +79,7 @@ class _Imports:
 
     def __call__(self, name: str) -> None:
         from msprobe_ms.support.log import logger
+        from msprobe_ms.support.translation import tr
 
         try:
             self._watch(name)

@@ -215,7 +215,7 @@ def test_a_call_near_the_end_of_the_stack_is_recorded_or_said_to_be_lost(dump_pa
     done = 0
     with record(net, level="mix", dump_path=dump_path):
         recorded = deepest(limit)
-    assert bare - 4 <= recorded <= bare
+    assert bare - 6 <= recorded <= bare  # frames that a recorded function takes more
     assert torch.is_grad_enabled()
     dump = json.loads(next(dump_path.glob("step*/*/dump.json")).read_text())
     calls = sum(name.startswith("Functional.linear.") for name in dump["data"])
