@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, takewhile
@@ -38,37 +38,18 @@ class UnrecordedCode:
 
         "" when nothing does.
         """
-        told = []
-        for side, entry, calls in (("target", pair.target, self._ours), ("golden", pair.golden, self._theirs)):
-            gap = list(calls.unpaired_before(entry)) if entry is not None else []
-            if gap:
-                told.append(
-                    tr(
-                        "{count} in the {side} ({which}{name})",
-                        count=len(gap),
-                        side=tr(side),
-                        which=tr("the last ") if len(gap) > 1 else "",
-                        name=gap[0].name,
-                    )
-                )
-        return tr_join(", ", told)
+        gaps = ((side, list(calls.unpaired_before(entry))) for side, entry, calls in self._sides(pair))
+        return _told(gaps, tr("the last "))
 
     def calls_inside(self, pair: Pair) -> str:
         """What ran unpaired inside this pair, inside no pair within it: "3 in the target (the first …)"; "" if none."""
-        told = []
+        inside = ((side, calls.unpaired_inside(entry)) for side, entry, calls in self._sides(pair))
+        return _told(inside, tr("the first "))
+
+    def _sides(self, pair: Pair) -> Iterator[tuple[str, Entry, _Calls]]:
         for side, entry, calls in (("target", pair.target, self._ours), ("golden", pair.golden, self._theirs)):
-            inside = calls.unpaired_inside(entry) if entry is not None else ()
-            if inside:
-                told.append(
-                    tr(
-                        "{count} in the {side} ({which}{name})",
-                        count=len(inside),
-                        side=tr(side),
-                        which=tr("the first ") if len(inside) > 1 else "",
-                        name=inside[0].name,
-                    )
-                )
-        return tr_join(", ", told)
+            if entry is not None:
+                yield side, entry, calls
 
     def alone_before(self, pair: Pair) -> list[Entry]:
         """The target's calls that stand unpaired between the last pair and this one, the last first."""
@@ -271,6 +252,24 @@ class _Calls:
                 if (outer := next((up for up in around if up in self._counterparts), None)) is not None:
                     found[outer].append(each)
         return dict(found)
+
+
+def _told(found: Iterable[tuple[str, Sequence[Entry]]], which: str) -> str:
+    """Return "3 in the target (the first …), 1 in the golden (…)"; ``which`` says which of several is named."""
+    return tr_join(
+        ", ",
+        [
+            tr(
+                "{count} in the {side} ({which}{name})",
+                count=len(calls),
+                side=tr(side),
+                which=which if len(calls) > 1 else "",
+                name=calls[0].name,
+            )
+            for side, calls in found
+            if calls
+        ],
+    )
 
 
 def _direction(entry: Entry | None) -> str:
