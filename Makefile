@@ -1,5 +1,6 @@
 # make demo   train a small net with the dump on and compare it with a PyTorch dump
 # make test   lint, then the tests (PYTEST_ARGS="-q tests/unit/dump/test_names.py" chooses)
+# make thorough  the same tests, with the whole of the tables of which make test tries a sample
 # make check  lint, then the tests that need neither a framework nor processes of their own: under a minute
 # make lint   ruff, mypy and the direction of imports
 # make faults plant faults in thirteen nets and count how often compare names them (FAULTS_ARGS="--nets gpt --misses")
@@ -14,6 +15,7 @@
 # make online        eight ranks send calls to a host, all are killed, disks are full (ONLINE_ARGS="--minutes 3")
 # make fuzz          damage every kind of file at random, try every attack on every command (EXAMPLES=500)
 # make api-sweep     every API of MindSpore against its twin in PyTorch, a minute (API_SWEEP_ARGS="--apis Functional.selu")
+# make killed-checks  kill acc_check again and again; its tables are those of a run that nobody killed (KILLED_CHECKS_ARGS="--kills 10")
 # make device  record on a pretended device, whose memory the host cannot read; two minutes, the first time (needs g++ and ninja)
 # make browser  the report page in a real Chromium; what it takes besides: apt-get install chromium nodejs npm
 # make site     the documentation as pages that a browser opens offline, in English and Chinese, into build/site
@@ -36,7 +38,7 @@ FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pypro
 # What is compiled at the install.
 ONE_PASS := $(wildcard msprobe_ms/arrays/one_pass*.[ch])
 
-.PHONY: demo test tests check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep device installs messages release-check clean
+.PHONY: demo test tests thorough check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep killed-checks device installs messages release-check clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
@@ -48,6 +50,9 @@ test: .venv/created
 tests: .venv/installed-test
 	$(BIN)/python -m compileall -q msprobe_ms
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+thorough:
+	$(MAKE) --no-print-directory tests PYTEST_ARGS="$(PYTEST_ARGS) --thorough"
 
 check: lint .venv/installed-test
 	$(BIN)/python -m compileall -q msprobe_ms
@@ -92,7 +97,7 @@ web/node_modules/.package-lock.json: web/package-lock.json
 
 EXAMPLES ?= 500
 fuzz: .venv/installed-test
-	MSPROBE_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/attacks tests/frameworks/pytorch/test_torch_file.py \
+	MSPROBE_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q --thorough tests/attacks tests/frameworks/pytorch/test_torch_file.py \
 	    tests/unit/dump/reading/test_reader.py tests/unit/dump/writing/test_journal.py tests/unit/config/test_load.py \
 	    tests/unit/comparison/pairing/rules/test_files.py
 
@@ -117,6 +122,9 @@ device: .venv/installed-test
 api-sweep: .venv/installed-test
 	$(BIN)/python -m torture.api_sweep mindspore --json api_sweep.json $(API_SWEEP_ARGS)
 	$(BIN)/python -m torture.api_sweep pytorch
+
+killed-checks: .venv/installed-test
+	$(BIN)/python -m torture.killed_checks $(KILLED_CHECKS_ARGS)
 
 # A warning (a link or an anchor that leads nowhere, a page in no navigation) ends it.
 SPHINX = $(BIN)/python -m sphinx -q -W --keep-going -c docs/site

@@ -1,8 +1,10 @@
 """All of what the tool costs, in one table: steps, imports, comparisons; beside mindstudio-probe where it is at hand.
 
     make bench                                                   the table
+    make bench BENCH_ARGS="--sections asked calls"               some sections of it
     make bench BENCH_ARGS="--peer /path/to/bin/python"           with the peer, in the same run
     make bench BENCH_ARGS="--write docs/performance.md"          and into that file, between its marks
+    python benchmarks/bench.py --sections checks --peer110 /path/to/bin/python    free_benchmark and grad_probe alone
 
 Each case is a process of its own; of steps, ours and the peer's in turns. Quote ratios, not seconds. See README.md.
 """
@@ -18,7 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from importlib import metadata
 from pathlib import Path
@@ -31,6 +33,20 @@ LIMITS = {
     ("L0", "statistics"): 1.2, ("L1", "statistics"): 1.5, ("mix", "statistics"): 1.6,
     ("L0", "md5"): 1.3, ("mix", "md5"): 1.8, ("L0", "tensor"): 1.5, ("L0", "structure"): 1.05,
 }  # fmt: skip
+#: What is asked of a recorded step: a network of `nets.NETS`, how it is run, and the highest wall ratios by case.
+CASES = ("L0", "L1", "mix", "L0:tensor", "mix:tensor")
+ASKED: dict[str, tuple[str, Sequence[str], Sequence[float]]] = {
+    "MindSpore encoder, `launch_blocking`": ("encoder", ["--blocking"], (1.2, 1.5, 1.5, 2.2, 5)),
+    "100 × Dense(16), `launch_blocking`": ("dense", ["--blocking"], (1.8, 2.5, 3)),
+    "PyTorch encoder": ("torch-encoder", [], (1.25, 1.6, 1.6, 2.2, 5)),
+    "MindSpore encoder": ("encoder", [], (0.85, 1, 1.05, 1.2, 3)),
+}
+#: Cases of checks within the training, and whether mindstudio-probe 1.1.0 can do the same there.
+CHECKS = {f"{level}:grad_probe": True for level in ("L0", "L1", "L2")} | {
+    f"L1:{mode}{kind}": kind == "_listed" and mode != "to_cpu"
+    for mode in ("add_noise", "bit_noise", "no_change", "exchange_value", "to_cpu")
+    for kind in ("", "_listed", "_backward")
+}
 #: What stands around the table in a document.
 BEGIN, END = "<!-- begin: make bench -->", "<!-- end: make bench -->"
 
@@ -87,6 +103,41 @@ def blocking_steps(options: argparse.Namespace) -> Iterator[str]:
             yield _row([level, task, _ratio(ours, "wall"), asked, _ratio(ours, "cpu"), base])
 
 
+def asked(options: argparse.Namespace) -> Iterator[str]:
+    """What is asked of a recorded step beside what it takes, what hooks that do nothing take, and the peer."""
+    yield from _head(["", "", *(case.replace(":", " ") for case in CASES)])
+    for title, (net, more, limits) in ASKED.items():
+        cases, run = CASES[: len(limits)], ["--net", net, *more]
+        tools = {"measured": (sys.executable, cases, [])}
+        levels = [case for case in cases if case in options.levels]
+        tools["hooks alone"] = sys.executable, levels, ["--adapter", str(HERE / "hooks_only.py")]
+        if options.peer and not net.startswith("torch"):
+            tools["peer"] = str(options.peer), cases, ["--adapter", str(HERE / "peer.py")]
+        yield _padded([title, "asked", *(f"≤ {limit:.2f}" for limit in limits)])
+        for name, (python, chosen, adapter) in tools.items():
+            found = [_ratio(_step(python, case, options.steps, *run, *adapter), "wall") for case in chosen]
+            yield _padded(["", name, *found])
+
+
+def _padded(cells: list[str]) -> str:
+    return _row(cells + [""] * (2 + len(CASES) - len(cells)))
+
+
+def checks(options: argparse.Namespace) -> Iterator[str]:
+    """Ratios of steps with free_benchmark or grad_probe, operators launched synchronously."""
+    peer = ["wall, mindstudio-probe 1.1.0", "CPU, mindstudio-probe 1.1.0"] if options.peer110 else []
+    yield from _head(["level", "task", "wall", "CPU", *peer])
+    for case, peer_has_it in CHECKS.items():
+        ours = _step(sys.executable, case, options.steps, "--blocking")
+        cells = [*case.split(":"), _ratio(ours, "wall"), _ratio(ours, "cpu")]
+        if options.peer110 and peer_has_it:
+            theirs = _step(str(options.peer110), case, options.steps, "--blocking", "--adapter", str(HERE / "peer.py"))
+            cells += [_ratio(theirs, "wall"), _ratio(theirs, "cpu")]
+        elif options.peer110:
+            cells += ["", ""]
+        yield _row(cells)
+
+
 def _quickest(commands: list[list[str]], repeat: int) -> list[float]:
     """The least wall seconds of each command, which run in turns."""
     seconds: list[list[float]] = [[] for _ in commands]
@@ -123,12 +174,14 @@ def starts(options: argparse.Namespace) -> Iterator[str]:
         yield _row(["the peer's `msprobe -h`", f"{help_of_peer:.2f}", ""])
 
 
-def off(_: argparse.Namespace) -> Iterator[str]:
-    """Calls of functions of ours in one training step."""
-    yield from _head(["a step", "calls of msprobe_ms"])
-    found = _line([sys.executable, str(HERE / "step_time.py"), "--off"]) or {}
-    for when, calls in found.items():
-        yield _row([when, str(calls)])
+def calls(_: argparse.Namespace) -> Iterator[str]:
+    """Calls of functions of ours in one training step, and in what begins and ends its recording."""
+    networks = ("encoder", "torch-encoder")
+    yield from _head(["a step at level mix", "MindSpore encoder", "PyTorch encoder"])
+    command = [sys.executable, str(HERE / "step_time.py"), "--calls", "--cases", "mix", "--net"]
+    found = [_line([*command, net]) or {} for net in networks]
+    for when in found[0]:
+        yield _row([when, *(str(each.get(when, "fails")) for each in found)])
 
 
 def sketches(_: argparse.Namespace) -> Iterator[str]:
@@ -174,14 +227,16 @@ def machine() -> str:
         else None
     )
     name = found[1] if found else platform.processor() or platform.machine()
-    with_ = ", ".join(f"{package} {metadata.version(package)}" for package in ("mindspore", "numpy"))
+    with_ = ", ".join(f"{package} {metadata.version(package)}" for package in ("mindspore", "torch", "numpy"))
     return f"{date.today()}, {name}, {os.cpu_count()} cores, Python {platform.python_version()}, {with_}"
 
 
 SECTIONS = {
     "Time of a recorded step relative to an unrecorded one: median (quickest steps)": steps,
     "The same under `mindspore.runtime.launch_blocking()`": blocking_steps,
-    "Calls while not recording": off,
+    "What is asked of a recorded step: wall time relative to an unrecorded one, median (quickest steps)": asked,
+    "Checks within the training, under `mindspore.runtime.launch_blocking()`": checks,
+    "Calls of functions of msprobe_ms": calls,
     "Starting": starts,
     "Sketches": sketches,
     "Comparing": comparisons,
@@ -198,8 +253,16 @@ def main() -> None:
         "--peer", type=Path, metavar="PYTHON", help="the Python of an environment with mindstudio-probe"
     )
     parser.add_argument("--peer-tasks", nargs="*", choices=TASKS, default=TASKS, help="those that the peer is timed at")
+    parser.add_argument(
+        "--peer110", type=Path, metavar="PYTHON", help="the same with mindstudio-probe 1.1.0, for the checks"
+    )
+    parser.add_argument(
+        "--sections", nargs="+", choices=[each.__name__ for each in SECTIONS.values()], help="these sections alone"
+    )
     parser.add_argument("--write", type=Path, metavar="FILE", help="put the tables into this document, too")
     options = parser.parse_args()
+    if options.sections and options.write:
+        parser.error("--write takes all sections")
     # Set, every start compiles the package anew, and it is the compiler that is timed.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     lines: list[str] = []
@@ -210,6 +273,8 @@ def main() -> None:
 
     say(f"{machine()}.")
     for title, section in SECTIONS.items():
+        if options.sections and section.__name__ not in options.sections:
+            continue
         say("")
         say(f"## {title}")
         say("")

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import mindspore
-from step_time import _training_step
+from nets import encoder
 
 from msprobe_ms.accuracy.online.driver import SamplingDriver
 from msprobe_ms.accuracy.online.settings import Budget, Judging
@@ -34,7 +34,7 @@ class _Turns:
 
     def __init__(self, block: float, share: float, folder: Path) -> None:
         self._block = block
-        self.net, self._step = _training_step()
+        self.net, self._step = encoder()
         for _ in range(_WARM):
             self._step()
         self._away = 0.0

@@ -20,48 +20,26 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import nets
+
 from msprobe_ms.arrays import one_pass
 
 _WARM = 2
 
 
-def _mindspore_step() -> tuple[Any, Callable[[], None]]:
-    import mindspore
-    import step_time
-
-    mindspore.runtime.launch_blocking()
-    return step_time._training_step()
-
-
-def _pytorch_step() -> tuple[Any, Callable[[], None]]:
-    import torch
-    from torch import nn
-
-    torch.manual_seed(7)
-    torch.set_num_threads(1)  # they would wait for one another where others use the machine
-    layer = nn.TransformerEncoderLayer(256, 8, 1024, dropout=0.0, batch_first=True, norm_first=True)
-    encoder = nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
-    net = nn.Sequential(nn.Embedding(1000, 256), encoder, nn.Linear(256, 1000))
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
-    ids, labels = torch.randint(0, 1000, (4, 64)), torch.randint(0, 1000, (4 * 64,))
-
-    def step() -> None:
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(net(ids).reshape(-1, 1000), labels)
-        loss.backward()
-        optimizer.step()
-        loss.item()
-
-    return net, step
-
-
 def measure(framework: str, level: str, rounds: int, folder: str) -> dict[str, Any]:
     """Ratios of both kinds of recorded steps to those without the tool."""
-    net, step = _mindspore_step() if framework == "mindspore" else _pytorch_step()
     if framework == "mindspore":
+        import mindspore
+
         from msprobe_ms import PrecisionDebugger
+
+        mindspore.runtime.launch_blocking()
+        net, step = nets.encoder()
     else:
         from msprobe_ms.pytorch import PrecisionDebugger
+
+        net, step = nets.torch_encoder()
     debugger = PrecisionDebugger(task="statistics", level=level, dump_path=folder)
     built = one_pass._figures
 

@@ -72,11 +72,11 @@ def _recorder(
 
 def _measure(folder: Path, address: Address, options: argparse.Namespace) -> dict[str, object]:
     import mindspore
-    from step_time import _training_step
+    from nets import encoder
 
     if options.blocking:
         mindspore.runtime.launch_blocking()
-    net, train = _training_step()
+    net, train = encoder()
     for _ in range(_WARM):
         train()
     away = 0.0

@@ -25,7 +25,7 @@ from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.files import DEFAULT, leads_out, replacing
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 SUFFIXES = (".npy", ".bin", ".pt")
 
@@ -51,7 +51,7 @@ class Source:
             return read_tensor(path)
         if path.suffix not in SUFFIXES:
             raise DumpFormatError(
-                tr("{path}: accepted are files that end in {suffixes}", path=path, suffixes=", ".join(SUFFIXES))
+                tr("{path}: accepted are files that end in {suffixes}", path=path, suffixes=tr_list(SUFFIXES))
             )
         dtype, shape = self._said_of(path)
         try:
@@ -204,9 +204,16 @@ def convert(
             made.add(target)
         except MsprobeError as error:
             yield Converted(path, target, problem=str(error))
+        except MemoryError:
+            yield Converted(path, target, problem=too_large(path))
         except OSError as error:
             reason = tr("{target}: cannot be written: {strerror}", target=target, strerror=error.strerror or error)
             yield Converted(path, target, problem=reason)
+
+
+def too_large(path: Path) -> str:
+    """Return what is wrong with a file whose tensors do not fit into memory."""
+    return tr("{path}: not enough memory for it", path=path)
 
 
 def _way_out(path: Path, target: Path, made: set[Path]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from msprobe_ms.arrays.device_dump import StoredTensor, read_array, read_bytes, read_tensors
 from msprobe_ms.arrays.layouts import BLOCKED, convert_layout
 from msprobe_ms.arrays.npy import write_npy
-from msprobe_ms.convert import Converted, write_text
+from msprobe_ms.convert import Converted, too_large, write_text
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.files import DEFAULT, leads_out, replacing
 from msprobe_ms.support.translation import tr
@@ -91,6 +91,8 @@ def _converted(path: Path, tensor: StoredTensor, folder: Path, wanted: Wanted, m
         return Converted(path, target, f"{dtype} {tuple(array.shape)} {layout}{told}")
     except MsprobeError as error:
         return Converted(path, target, problem=str(error))
+    except MemoryError:
+        return Converted(path, target, problem=too_large(path))
     except OSError as error:
         return Converted(
             path,

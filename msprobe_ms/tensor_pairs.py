@@ -36,7 +36,7 @@ from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.json_files import read_object
 from msprobe_ms.support.text import show
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 SUFFIXES = (".npy", ".bin", ".pt", ".pth")
 _METADATA = "metadata.json"
@@ -82,8 +82,13 @@ class PairRow:
     failure: str
 
     @property
+    def is_unread(self) -> bool:
+        """Whether a file could not be read, of which nothing can be said."""
+        return not self.metrics
+
+    @property
     def differs(self) -> bool:
-        return bool(self.failure) or self.deviation > self.tolerance
+        return not self.is_unread and (bool(self.failure) or self.deviation > self.tolerance)
 
 
 def find_pairs(target: Path, golden: Path) -> list[TensorPair] | None:
@@ -104,7 +109,7 @@ def find_pairs(target: Path, golden: Path) -> list[TensorPair] | None:
                 "compare: {golden} is a tensor file, and {target} is none; give two of {suffixes}",
                 golden=golden,
                 target=target,
-                suffixes=", ".join(SUFFIXES),
+                suffixes=tr_list(SUFFIXES),
             )
         )
     return [TensorPair(golden, target)]
@@ -148,6 +153,9 @@ def compare_pairs(pairs: Sequence[TensorPair]) -> Iterator[PairRow]:
             except MsprobeError as error:
                 sides.append(None)
                 failure = failure or str(error)
+            except MemoryError:
+                sides.append(None)
+                failure = failure or tr("{path}: not enough memory for it", path=path)
         golden, target = sides
         metrics: dict[str, Measured] = {}
         deviation = tolerance = 0.0
@@ -191,23 +199,25 @@ def write_pairs(rows: Sequence[PairRow], folder: Path, *, csv: bool = True) -> P
     """Write ``msit_cmp_report_{time}.csv`` (or ``.xlsx``), never over another. Raises UsageError."""
     with claimed_timestamp(folder) as stamp:
         path = folder / f"msit_cmp_report_{stamp}.{'csv' if csv else 'xlsx'}"
-        coloured = ((list(row.cells), RowColour.RED if row.differs else RowColour.NONE) for row in rows)
+        coloured = (
+            (list(row.cells), RowColour.RED if row.differs or row.is_unread else RowColour.NONE) for row in rows
+        )
         write_table(path, list(TITLES), coloured, OWN_ROWS)
     return path
 
 
 def pair_lines(rows: Sequence[PairRow]) -> Iterator[str]:
     """Say how many agree, and of those that do not the first ones."""
-    wrong = [row for row in rows if row.differs]
+    wrong = [row for row in rows if row.differs or row.is_unread]
     yield tr(
         "{which}: {count} of {other_count} pairs of files agree",
-        which="DIVERGENT" if wrong else "CONSISTENT",
+        which="DIVERGENT" if any(row.differs for row in wrong) else "INCOMPLETE" if wrong else "CONSISTENT",
         count=len(rows) - len(wrong),
         other_count=len(rows),
     )
     for row in wrong[:_MOST_TOLD] if len(rows) > 1 else rows:
         called = ".".join(filter(None, (row.pair.data_id, row.pair.token_id))) or row.pair.target.name
-        yield f"  {called}: {row.failure or ', '.join(_told(row))}"
+        yield tr("  {called}: {told}", called=called, told=row.failure or tr_list(_told(row)))
     if len(wrong) > _MOST_TOLD:
         yield tr("  and {count} more", count=len(wrong) - _MOST_TOLD)
 

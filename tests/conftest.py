@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ os.environ["MSPROBE_LANG"] = "en"
 import hypothesis
 import numpy as np
 import pytest
+from forked import FOLDER, OWNER
+from hypothesis.internal.conjecture import providers
 
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.support import workers
@@ -35,31 +38,45 @@ hypothesis.settings.register_profile(
     "patient", deadline=None, max_examples=int(_EXAMPLES or "8"), derandomize=_EXAMPLES is None
 )
 hypothesis.settings.load_profile("patient")
+if _EXAMPLES is None and hasattr(providers, "_get_local_constants"):
+    # Nor may they depend on which modules other tests have imported: it would draw constants of the source of each.
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 #: Folders with long files before those with short ones, so that no worker is left alone with a long one.
 _ORDER = ("process", "installs", "frameworks", "attacks", "browser", "site", "unit")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--thorough", action="store_true", help="whole tables of cases, of which a sample is tried else")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Let each worker collect another folder first: what none has compiled yet, one compiles for all."""
+    if FOLDER not in os.environ:  # the workers come later, and have this process's environment
+        folder = tempfile.TemporaryDirectory()
+        os.environ.update({FOLDER: folder.name, OWNER: str(os.getpid())})
+        config.add_cleanup(folder.cleanup)
     worker = int(getattr(config, "workerinput", {"workerid": "gw0"})["workerid"].removeprefix("gw"))
     if all(Path(each).is_dir() for each in config.args):
         first = worker % len(config.args)
         config.args[:] = config.args[first:] + config.args[:first]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the folders of tests in order, and their files, which is the same for all workers."""
+    if not config.getoption("thorough"):
+        left_out = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     folders = Path(__file__).parent
     items.sort(key=lambda item: (_ORDER.index(item.path.relative_to(folders).parts[0]), item.path))
 
 
 def pytest_collection_finish() -> None:
     """Leave the frameworks and the tests themselves, half a million objects, out of every garbage collection."""
-    gc.enable()
-    gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

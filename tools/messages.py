@@ -22,12 +22,20 @@ CATALOGUE = PACKAGE / "locale" / "zh_CN" / "LC_MESSAGES" / "msprobe_ms.po"
 
 #: Files of words that are said as they stand: sample configurations and the keys in them.
 YAML = (PACKAGE / "config" / "keys.yaml", PACKAGE / "config" / "samples.yaml")
+#: Files of reasons: those below a key ``reason``, and those that are keys themselves.
+REASONS = (
+    PACKAGE / "accuracy" / "judging" / "known_errors.yaml",
+    PACKAGE / "frameworks" / "mindspore" / "known_differences.yaml",
+)
+REASONS_AS_KEYS = (PACKAGE / "accuracy" / "unchecked.yaml",)
 #: The context of the messages of the page's script.
 PAGE_CONTEXT = "page"
 #: Methods of argparse whose first text, or whose ``help``, the parser says as a message.
 _HEADINGS = ("add_argument_group",)
 #: A field of a message, as a word that cannot be translated.
 _FIELD = re.compile(r"\{\w+(:[^{}]*)?\}")
+#: A template of two fields side by side, which another language may put in another order.
+_SIDE_BY_SIDE = re.compile(r"\{\w+\} \{\w+\}")
 #: Calls of the page's script that make a message: t("…"), t('…') or t(`…`), and of one or many plural.
 _SCRIPT = re.compile(r"""(?<![\w.])t\(\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 
@@ -50,6 +58,10 @@ def messages() -> list[Found]:
     for path in YAML:
         for each in of_yaml(path):
             found.setdefault((None, each.text), each)
+    for path in (*REASONS, *REASONS_AS_KEYS):
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        for text in content if path in REASONS_AS_KEYS else reasons_in(content):
+            found.setdefault((None, text), Found(text, None, None, str(path.relative_to(ROOT))))
     for path in sorted(PAGE.glob("*.ts*")):
         for each in of_script(path):
             found.setdefault((PAGE_CONTEXT, each.text), each)
@@ -85,6 +97,15 @@ def of_yaml(path: Path) -> Iterator[Found]:
                 yield Found(text, None, None, str(path.relative_to(ROOT)))
 
 
+def reasons_in(content: object) -> Iterator[str]:
+    """Yield the texts below the keys ``reason``, at any depth."""
+    for key, value in content.items() if isinstance(content, dict) else ():
+        if key == "reason":
+            yield value
+        else:
+            yield from reasons_in(value)
+
+
 def of_script(path: Path) -> Iterator[Found]:
     """Yield the messages of a module of the page's script: literals in t."""
     for found in _SCRIPT.finditer(path.read_text(encoding="utf-8")):
@@ -94,13 +115,17 @@ def of_script(path: Path) -> Iterator[Found]:
 
 
 def says_something(text: str) -> bool:
-    """Return whether a template has words, beside its fields and the name of the command."""
-    return bool(re.search(r"[A-Za-z]", re.sub(r"\bmsprobe:", "", _FIELD.sub("", text))))
+    """Return whether a template has words, beside its fields and the name of the command, or an order of its own.
+
+    What stands between the members of a list differs, too.
+    """
+    words = re.sub(r"\bmsprobe:", "", _FIELD.sub("", text))
+    return bool(re.search(r"[A-Za-z]", words)) or bool(_SIDE_BY_SIDE.fullmatch(text)) or text == ", "
 
 
 def fields(text: str) -> list[str]:
-    """Return the fields of a template, with their formats."""
-    return sorted({found[0] for found in _FIELD.finditer(text)})
+    """Return the names of the fields of a template; what a figure is shown as may be another in another language."""
+    return sorted({re.sub(r":.*", "}", found[0]) for found in _FIELD.finditer(text)})
 
 
 def compiled(catalogue: polib.POFile) -> bytes:

@@ -20,21 +20,24 @@ BEFORE, BEHIND = 2, 3
 _LINE, _ROW = 19, 22
 #: Width of a character of the table, in pixels.
 _CHARACTER = 7.25
+#: The same of the terminal.
+_LETTER = 7.85
 _LOUD = ("DIVERGENT", "  Cell.")
 
 
 def main(printed: str, root: Path) -> None:
     text = [line.replace(f"{root}/", "") for line in last_comparison(printed.splitlines())]
-    tables = sorted((root / "demo_output").glob("compare_result_*.xlsx"))
+    tables = sorted((root / "demo_output" / "faulty_report").glob("compare_result_*.xlsx"))
     rows, titles, fills = around_the_origin(tables[-1])
     top = 18 + _LINE * (len(text) + 1)
     widths = [round(max(map(len, cells)) * _CHARACTER) + 12 for cells in zip(COLUMNS, *rows, strict=True)]
+    width = max(round(max(map(len, text)) * _LETTER) + 32, sum(widths) + 8)
     print(
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(1270, sum(widths) + 8)}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
         f'height="{top + 40 + _ROW * (len(rows) + 1)}" font-family="ui-monospace, Menlo, Consolas, monospace" '
         'font-size="13">'
     )
-    print(f'<rect x="0" y="0" width="{max(1270, sum(widths) + 8)}" height="{top}" rx="8" fill="#1e2430"/>')
+    print(f'<rect x="0" y="0" width="{width}" height="{top}" rx="8" fill="#1e2430"/>')
     for number, line in enumerate(["$ make demo", *text]):
         colour = "#ff8f7a" if line.startswith(_LOUD) else "#d6deeb"
         print(f'<text x="16" y="{26 + _LINE * number}" fill="{colour}" xml:space="preserve">{escape(line)}</text>')

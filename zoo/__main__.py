@@ -125,10 +125,11 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0, help="other weights, batches and faults for every pair")
     parser.add_argument("--optimizer", default="", choices=["", "other", *variation.OPTIMIZERS], help="for every pair")
+    parser.add_argument("--late", action="store_true", help="plant faults before the second step")
     options = parser.parse_args()
     options.root = options.root.absolute()
     try:
-        variation.note(variation.Variation(options.seed, options.optimizer), options.root)
+        variation.note(variation.Variation(options.seed, options.optimizer, options.late), options.root)
     except variation.OtherVariation as error:
         parser.error(str(error))
     aside = set(SET_ASIDE.read_text(encoding="utf-8").split())

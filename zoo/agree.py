@@ -113,6 +113,8 @@ def draw(
     faults: list[dict[str, Any]] = []
     for wanted, of_training in ((OF_TRAINING, True), (OF_MODULES, False)):
         kinds = [kind for kind in KINDS.values() if (kind.places is KINDS["unloaded_all"].places) == of_training]
+        if pair.late:
+            kinds = [kind for kind in kinds if kind.may_come_late]
         # Only Adam corrects its bias; and it divides a factor of the gradients out, so that clipping changes nothing.
         without = "clipped" if pair.optimizer == "adam" else "bias_correction"
         kinds = [kind for kind in kinds if kind.name != without]
@@ -124,7 +126,8 @@ def draw(
                 fault = f"{kind.name}@{place}"
                 if _has_effect(pair, weights, fault, healthy, apart, updated if not kind.first_step else None):
                     faults.append(
-                        {"fault": fault, "seen": kind.seen, "place": place, "first_step": kind.first_step}
+                        {"fault": fault, "seen": kind.seen, "place": place}
+                        | {"first_step": kind.first_step and not pair.late}
                         | {"first": _run(calls, "begin"), "last": _run(calls[::-1], "end")}
                     )
                     found += 1

@@ -65,6 +65,11 @@ class Kind:
     seen: str = "module"
     first_step: bool = True
 
+    @property
+    def may_come_late(self) -> bool:
+        """Whether it is a setting or code that may change between two steps, and shows as soon as it does."""
+        return self.first_step and self.seen in ("module", "inside", "loss", "data") and self.name != "unloaded_cell"
+
 
 def cells(net: nn.Cell) -> Iterator[tuple[str, nn.Cell]]:
     """Every Cell but the network itself, in order."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
 from torture.dumps import KeptDump
 
@@ -36,3 +38,14 @@ class Job(KeptDump):
 def weights_file(root: Path, pair: str) -> Path:
     """Where the golden side keeps its first weights for the target."""
     return root / pair / "weights.npz"
+
+
+def facts(root: Path, pair: str) -> dict[str, Any]:
+    """What `zoo.agree` wrote of the pair: its faults, and the names of its parameters on both sides."""
+    return json.loads((root / pair / "faults.json").read_text(encoding="utf-8"))
+
+
+def steps_of(job: Job, root: Path) -> int:
+    """How many steps show what came of a fault: the first alone where it has to show there."""
+    shown = (each["first_step"] for each in facts(root, job.pair)["faults"] if each["fault"] == job.fault)
+    return 1 if next(shown, False) else STEPS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from torture.faults.alignment import called, module_pairs
 from torture.faults.score import entry_of, module_of
-from zoo.jobs import GOLDEN, STEPS, TARGET, Job
+from zoo.jobs import GOLDEN, TARGET, Job, facts, steps_of
 
 #: What is compared: statistics with sketches, all elements, or the four statistics alone.
 MODES = ("statistics", "tensor", "plain")
@@ -29,20 +28,21 @@ _UPDATE = re.compile(r"learning rate|weight decay|optimizer|updates? of|bias cor
 
 @dataclass(frozen=True, order=True)
 class Case:
-    """``fault``: as the catalogue writes it; "" for a healthy pair."""
+    """``fault``: as the catalogue writes it; "" for a healthy pair. ``task``: what is recorded for it."""
 
     pair: str
     fault: str
     level: str
     mode: str
+    task: str = "tensor"
 
     @property
     def target_job(self) -> Job:
-        return Job(self.pair, TARGET, self.fault, self.level)
+        return Job(self.pair, TARGET, self.fault, self.level, self.task)
 
     @property
     def golden_job(self) -> Job:
-        return Job(self.pair, GOLDEN, "", self.level)
+        return Job(self.pair, GOLDEN, "", self.level, self.task)
 
     def __str__(self) -> str:
         return f"{self.pair}/{self.fault or 'healthy'}/{self.level}/{self.mode}"
@@ -84,24 +84,20 @@ class _Step:
         self.quiet = self.comparison.verdict in ("consistent", "incomplete") and not self.comparison.origins
 
 
-def facts(root: Path, pair: str) -> dict[str, Any]:
-    """What `zoo.agree` wrote of the pair: its faults, and the names of its parameters on both sides."""
-    return json.loads((root / pair / "faults.json").read_text(encoding="utf-8"))
-
-
 def cases(root: Path, pair: str, levels: list[str], modes: list[str]) -> Iterator[Case]:
+    """Every case of a pair; all elements are recorded only where one of the modes compares them."""
+    task = "tensor" if "tensor" in modes else "statistics"
     for fault in ("", *(each["fault"] for each in facts(root, pair)["faults"])):
         for level in levels:
             for mode in modes:
-                yield Case(pair, fault, level, mode)
+                yield Case(pair, fault, level, mode, task)
 
 
 def score(case: Case, root: Path) -> Score:
     """Compare both steps, the modules aligned automatically."""
     about = facts(root, case.pair)
     fault = next((each for each in about["faults"] if each["fault"] == case.fault), None)
-    wanted = [0] if fault is not None and fault["first_step"] else range(STEPS)
-    steps = [_compare(case, root, number) for number in wanted]
+    steps = [_compare(case, root, number) for number in range(steps_of(case.target_job, root))]
     verdicts = [str(step.comparison.verdict) for step in steps]
     origins = [[(each.target, each.reason) for each in step.comparison.origins[:8]] for step in steps]
     seconds, rows = sum(step.seconds for step in steps), sum(1 for step in steps for _ in step.comparison.rows)

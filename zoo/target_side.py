@@ -19,7 +19,7 @@ from mindspore import nn, ops  # noqa: E402
 
 from msprobe_ms import PrecisionDebugger  # noqa: E402
 from zoo.faults import Training, plant  # noqa: E402
-from zoo.jobs import STEPS, Job, weights_file  # noqa: E402
+from zoo.jobs import STEPS, Job, steps_of, weights_file  # noqa: E402
 from zoo.pair import Pair, load  # noqa: E402
 
 
@@ -91,13 +91,16 @@ def train(job: Job, root: Path) -> None:
     weights = dict(np.load(weights_file(root, job.pair)))
     net = make(pair, weights)
     training = Training(batch_keys=tuple(batch_of(pair, 0)))
-    if job.fault:
+    if job.fault and not pair.late:
         plant(job.fault, net, training)
     optimizer, run = optimizer_of(pair, net, training), gradients_of(pair, net, training)
     kept: Any = None
     with job.dump_path(root) as dump_path:
         debugger = PrecisionDebugger(task=job.task, level=job.level, dump_path=str(dump_path))
-        for step in range(STEPS):
+        for step in range(steps_of(job, root)):
+            if job.fault and pair.late and step == STEPS - 1:
+                plant(job.fault, net, training)
+                run = gradients_of(pair, net, training)
             values = training.batch(batch_of(pair, step))
             debugger.start(net)
             _, gradients = run(*values)

@@ -21,10 +21,12 @@ class OtherVariation(ValueError):
 @dataclass(frozen=True)
 class Variation:
     """``seed``: of weights, batches and the draw of faults. ``optimizer``: for every pair; "" for each pair's own,
-    "other" for the one that is not its own."""
+    "other" for the one that is not its own. ``late``: faults are planted before the second step, in a healthy training.
+    """
 
     seed: int = 0
     optimizer: str = ""
+    late: bool = False
 
     def choose(self, own: str) -> str:
         """The optimizer of a pair whose own is ``own``."""

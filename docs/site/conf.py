@@ -44,6 +44,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 python_display_short_literal_types = True
 
+html_search_scorer = str(HERE / "scorer.js")
 html_theme = "furo"
 html_title = "msprobe_ms"
 html_copy_source = False
@@ -73,6 +74,12 @@ def _other_language(app: Sphinx, name: str, template: str, context: dict[str, An
     context["other_language_name"] = "English" if CHINESE else "中文"
 
 
+def _leave_out_of_search(app: Sphinx, doctree: object) -> None:
+    """Decisions are for maintainers; their titles would come before the pages that answer a user."""
+    if app.env.docname.startswith("docs/decisions/"):
+        app.env.metadata[app.env.docname]["nosearch"] = "true"
+
+
 def _finish(app: Sphinx, failure: Exception | None) -> None:
     """The start page under the name by which folders are opened."""
     if failure is None:
@@ -83,5 +90,6 @@ def setup(app: Sphinx) -> None:
     app.add_search_language(ChineseSearch)
     app.connect("source-read", _read)
     app.connect("autodoc-process-docstring", _docstring)
+    app.connect("doctree-read", _leave_out_of_search)
     app.connect("html-page-context", _other_language)
     app.connect("build-finished", _finish)

@@ -18,6 +18,7 @@ from msprobe_ms.dump.reading.items import DEEPEST
 from msprobe_ms.dump.reading.json_stream import members
 from msprobe_ms.frameworks.api_calls import Arguments, DtypeArgument, Value
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr
 
 #: ``type`` of the leaves that are dtypes, and of those that mean nothing in another process.
 _DTYPES = frozenset({"mindspore.dtype", "torch.dtype"})
@@ -124,9 +125,9 @@ def read_calls(path: Path) -> Calls:
             else:
                 calls.envelope[key] = value
     except RecursionError as error:
-        raise DumpFormatError(f"{path}: nested deeper than {DEEPEST} levels") from error
+        raise DumpFormatError(tr("{path}: nested deeper than {deepest} levels", path=path, deepest=DEEPEST)) from error
     if calls.envelope.get("data") != {}:
-        raise DumpFormatError(f"{path}: has no object 'data'; accepted is the dump.json of a dump")
+        raise DumpFormatError(tr("{path}: has no object 'data'; accepted is the dump.json of a dump", path=path))
     return calls
 
 
@@ -136,7 +137,7 @@ def _add(calls: Calls, name: str, body: Any) -> None:
         calls.others[name] = _what(parsed)
         return
     if not isinstance(body, dict):
-        calls.others[name] = "holds no values"
+        calls.others[name] = tr("holds no values")
         return
     key = name.rpartition(".")[0]
     call = calls.apis.setdefault(key, ApiCall(key, parsed.prefix, parsed.name))
@@ -167,12 +168,12 @@ def _is_api(parsed: EntryName) -> bool:
 
 def _what(parsed: EntryName | None) -> str:
     if parsed is not None and parsed.is_module:
-        return "a module: the APIs in it are checked one by one"
+        return tr("modules: the APIs in them are checked one by one")
     if parsed is not None and parsed.prefix == JIT:
-        return "a compiled function"
+        return tr("a compiled function")
     if parsed is not None and parsed.prefix == KERNEL:
-        return "a kernel"
-    return "no call of an API"
+        return tr("a kernel")
+    return tr("not an API call")
 
 
 class _Leaves:
@@ -184,7 +185,7 @@ class _Leaves:
     def value(self, value: Any, place: str, depth: int = 0) -> Value:
         """Give a value with its containers; lists as tuples, which every API takes."""
         if depth > DEEPEST:
-            raise DumpFormatError(f"nested deeper than {DEEPEST} levels below {place}")
+            raise DumpFormatError(tr("nested deeper than {deepest} levels below {place}", deepest=DEEPEST, place=place))
         if isinstance(value, dict):
             if isinstance(value.get("type"), str):
                 return self._leaf(value, place)
@@ -211,7 +212,7 @@ class _Leaves:
     def _tensor(self, leaf: Mapping[str, Any], place: str) -> Value:
         shape = leaf.get("shape")
         if not (isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)):
-            return Unknown(f"{leaf['type']} without a shape")
+            return Unknown(tr("{leaf} without a shape", leaf=leaf["type"]))
         file = leaf.get("data_name")
         return RecordedTensor(
             parse_dtype(str(leaf.get("dtype"))).name,

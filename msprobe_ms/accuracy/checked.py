@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from msprobe_ms.accuracy.judging.model import ApiResult, Status
+from msprobe_ms.dump.names import DEBUG, parse_entry
+from msprobe_ms.support.translation import tr, tr_beginning
 
 
 @dataclass
@@ -34,10 +36,22 @@ class Checked:
         return self.statuses[Status.ERROR] > 0
 
     @property
+    def lacks_calls(self) -> bool:
+        """Whether a call was not checked; a saved value is none."""
+        return any(
+            Status.SKIP in (result.forward, result.backward) and not _is_saved(result.name) for result in self.results
+        )
+
+    @property
     def unchecked(self) -> Counter[str]:
         """How many calls were not checked, forward or backward, by reason."""
         return Counter(
-            result.message.partition(":")[0] or "not checked"
+            tr_beginning(result.message) or tr("not checked")
             for result in self.results
             if Status.SKIP in (result.forward, result.backward)
         )
+
+
+def _is_saved(name: str) -> bool:
+    parsed = parse_entry(name)
+    return parsed is not None and parsed.direction == DEBUG

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from msprobe_ms.support.errors import ConfigError
 from msprobe_ms.support.text import show, suggestion
+from msprobe_ms.support.translation import tr, tr_join, tr_list
 from msprobe_ms.support.yaml_files import UnreadableError, read_shallow
 
 _SECTIONS = ("acc_check", "run_ut")
@@ -88,12 +89,21 @@ def _content(path: Path) -> dict[str, Any]:
         text = read_shallow(path, _LARGEST)
         content: Any = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     except UnreadableError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(tr("{path}: {error}", path=path, error=error)) from error
     except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: is neither JSON nor YAML: {str(error).splitlines()[0]}") from error
+        raise ConfigError(
+            tr("{path}: is neither JSON nor YAML: {problem}", path=path, problem=str(error).splitlines()[0])
+        ) from error
     if not isinstance(content, dict):
-        accepted = " or ".join(_SECTIONS)
-        raise ConfigError(f"{path}: holds {show(content)}; accepted is an object with a section {accepted}")
+        accepted = tr_join(tr(" or "), _SECTIONS)
+        raise ConfigError(
+            tr(
+                "{path}: holds {content}; accepted is an object with a section {accepted}",
+                path=path,
+                content=show(content),
+                accepted=accepted,
+            )
+        )
     return content
 
 
@@ -101,18 +111,24 @@ def _validated(model: type[Model], content: Any, path: Path) -> Model:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        raise ConfigError(f"{path}: {_told(error, sorted(model.model_fields))}") from error
+        raise ConfigError(tr("{path}: {told}", path=path, told=_told(error, sorted(model.model_fields)))) from error
 
 
 def _told(error: ValidationError, accepted: Sequence[str]) -> str:
     """Every mistake of the file, one after the other."""
-    return "; ".join(_mistake(found, accepted) for found in error.errors())
+    return tr_join("; ", (_mistake(found, accepted) for found in error.errors()))
 
 
 def _mistake(found: Any, accepted: Sequence[str]) -> str:
-    key = ".".join(map(str, found["loc"])) or "the section"
+    key = ".".join(map(str, found["loc"])) or tr("the section")
     if found["type"] == "missing":
-        return f"{key} is missing"
+        return tr("{key} is missing", key=key)
     if found["type"] == "extra_forbidden":
-        return f"{key} is no key of a pre-check{suggestion(key, accepted)}; accepted are {', '.join(accepted)}"
-    return f"{key}: is {show(found['input'])}; {found['msg'][:1].lower()}{found['msg'][1:]}"
+        return tr(
+            "{key} is no key of a pre-check{suggestion}; accepted are {accepted}",
+            key=key,
+            suggestion=suggestion(key, accepted),
+            accepted=tr_list(accepted),
+        )
+    wrong = f"{found['msg'][:1].lower()}{found['msg'][1:]}"
+    return tr("{key}: is {value}; {wrong}", key=key, value=show(found["input"]), wrong=wrong)

@@ -18,6 +18,7 @@ from msprobe_ms.accuracy.structure import Structure, structured
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.arrays.typed import TypedArray, rounded
+from msprobe_ms.support.translation import tr
 
 #: What stands for a range that the dump does not tell: of a tensor with NaN, Max and Min are NaN as well.
 _UNKNOWN_RANGE = (-1.0, 1.0)
@@ -37,7 +38,7 @@ def drawn(call: ApiCall, seed: int) -> Source:
         try:
             return _draw(tensor, generator(seed, call.name, tensor.place), structured(call, tensor))
         except (ValueError, OverflowError) as error:  # no array has such a shape, no number such a size
-            raise CannotDraw(f"values cannot be made as the dump describes them: {error}") from error
+            raise CannotDraw(tr("values cannot be made as the dump describes them: {error}", error=error)) from error
 
     return draw
 
@@ -58,7 +59,7 @@ def _draw(tensor: RecordedTensor, random: np.random.Generator, structure: Struct
     elif dtype.kind in ("float", "complex"):
         values = _floats(tensor, random, dtype.name)
     else:
-        raise CannotDraw(f"no values can be made of dtype {tensor.dtype}")
+        raise CannotDraw(tr("no values can be made of dtype {dtype}", dtype=tensor.dtype))
     if structure is not None:
         values = structure(values, random)
     if dtype.kind == "complex":

@@ -21,6 +21,7 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray, rounded
 from msprobe_ms.comparison.reporting.files import claimed_timestamp
 from msprobe_ms.frameworks.api_calls import Value
+from msprobe_ms.support.translation import tr
 
 _TITLES = ("API Name", "Device Overflow", "Reference Overflow", "Verdict", "Message")
 
@@ -89,6 +90,17 @@ def check_overflows(calls: Calls, chosen: Selected, options: Options, output: Pa
         cells = ([row.name, _cell(row.device), _cell(row.reference), row.verdict.value, row.message] for row in rows)
         write_table(output / f"overflow_checking_result_{timestamp}.csv", _TITLES, cells)
     return rows
+
+
+def counted(verdict: Verdict, count: int) -> str:
+    """Say of how many calls a verdict is."""
+    words = {
+        Verdict.NONE: tr("{count} no overflow", count=count),
+        Verdict.NORMAL: tr("{count} normal", count=count),
+        Verdict.ABNORMAL: tr("{count} abnormal", count=count),
+        Verdict.SKIP: tr("{count} SKIP", count=count),
+    }
+    return words[verdict]
 
 
 def _cell(count: int | None) -> int | str:

@@ -9,14 +9,26 @@ from pathlib import Path
 from msprobe_ms.accuracy.judging.findings import ALLOWED, EXCESS, ULP
 from msprobe_ms.accuracy.judging.model import ApiResult, Judged, Status
 from msprobe_ms.comparison.reporting.files import writing
-from msprobe_ms.page.filtered import ASSETS, Group, filter_controls, filtered_table
+from msprobe_ms.page.filtered import ASSETS, Group, filter_controls, filtered_table, status_word
 from msprobe_ms.page.template import escaped, write_static_page
+from msprobe_ms.support.translation import tr, tr_beginning
 
 #: What comes first.
 _ORDER = (Status.ERROR, Status.WARNING, Status.PASS, Status.SKIP)
 #: Calls that are shown; more stand in the table.
 _MOST = 20_000
-_HEADINGS = ("Call", "Forward", "Backward", "Standard", "Error in ULP", "Allowed", "Rule", "Reference", "Message")
+_HEADINGS = (
+    tr("Call"), tr("Forward"), tr("Backward"), tr("Standard"), tr("Error in ULP"), tr("Allowed"), tr("Rule"),
+    tr("Reference"), tr("Message"),
+)  # fmt: skip
+#: Standards as they are told.
+_STANDARDS = {
+    "absolute": tr("absolute"),
+    "binary": tr("binary"),
+    "ulp": tr("ulp"),
+    "thousandth": tr("thousandth"),
+    "benchmark": tr("benchmark"),
+}
 
 
 def write_check_page(path: Path, dump: Path | None, results: Sequence[ApiResult], verdict: str) -> None:
@@ -28,13 +40,17 @@ def write_check_page(path: Path, dump: Path | None, results: Sequence[ApiResult]
     body = "\n".join(
         [
             *_header(verdict, results),
-            *filtered_table(map(_call, ordered[:_MOST]), _HEADINGS, "calls"),
+            *filtered_table(map(_call, ordered[:_MOST]), _HEADINGS, tr("Calls"), tr("{shown} of {all} calls")),
             *_footer(dump, len(ordered)),
         ]
     )
     with writing(path) as file:
-        of = "training" if dump is None else dump.parent.name
-        write_static_page(file, title=f"{verdict.partition(': ')[0]}: {of}", body=body, assets=ASSETS)
+        title = tr(
+            "{verdict}: {dump}",
+            verdict=tr_beginning(verdict),
+            dump=tr("training") if dump is None else dump.parent.name,
+        )
+        write_static_page(file, title=title, body=body, assets=ASSETS)
 
 
 def _worst(result: ApiResult) -> Status:
@@ -65,7 +81,7 @@ def _output(row: Judged) -> str:
         f"<td>{escaped(place)}</td>",
         _status(row.status if place.startswith("forward") else None),
         _status(row.status if place.startswith("backward") else None),
-        f"<td>{escaped(row.standard)}</td>",
+        f"<td>{escaped(_STANDARDS.get(row.standard, row.standard))}</td>",
         f'<td class="figure">{_figure(row, ULP)}</td>',
         f'<td class="figure">{_figure(row, ALLOWED)}</td>',
         f"<td>{escaped(row.rule)}</td>",
@@ -76,7 +92,7 @@ def _output(row: Judged) -> str:
 
 
 def _status(status: Status | None) -> str:
-    return "<td></td>" if status is None else f'<td class="{status.value}">{status.value}</td>'
+    return "<td></td>" if status is None else f'<td class="{status.value}">{escaped(status_word(status.value))}</td>'
 
 
 def _figure(row: Judged, key: str) -> str:
@@ -87,7 +103,9 @@ def _figure(row: Judged, key: str) -> str:
 def _footer(dump: Path | None, count: int) -> Iterator[str]:
     yield "<footer>"
     if count > _MOST:
-        yield f"<p>The first {_MOST} of {count} calls; the csv tables have them all.</p>"
-    source = "Sampled within a training" if dump is None else f"Dump: {escaped(str(dump), 2000)}"
-    yield f"<p>{source}. This file holds names of functions and figures of their results.</p>"
+        first = tr("The first {most} of {count} calls; the csv tables have them all.", most=_MOST, count=count)
+        yield f"<p>{escaped(first)}</p>"
+    source = tr("Sampled within a training.") if dump is None else tr("Dump: {path}.", path=dump)
+    held = tr("This file holds names of functions and figures of their results.")
+    yield f"<p>{escaped(source, 2000)} {escaped(held)}</p>"
     yield "</footer>"

@@ -36,6 +36,7 @@ from msprobe_ms.accuracy.tables import (
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr, tr_join, tr_list, translated
 
 #: Names of the files begin so, and end in a time of 14 digits.
 PREFIX = "api_precision_compare_"
@@ -49,9 +50,6 @@ _NEEDED = (
 _NEEDED_OF_MINDSPORE = (fig.MAX_ABSOLUTE, fig.MAX_RELATIVE)
 
 _OUTPUT = re.compile(r"(?P<api>.+)\.(?P<direction>forward|backward)\.output\.[^.]+(\..*)?", re.DOTALL)
-
-ONE_SIDED = "{}: has no such output"
-DOUBLED = "{}: has {} rows of it that differ"
 
 
 class Judgement(NamedTuple):
@@ -108,12 +106,14 @@ class PrecisionComparison:
     def lines(self) -> Iterator[str]:
         """The outcome for the terminal: totals, and the first calls that do not pass."""
         counts = self.counts
-        yield ", ".join(f"{counts[status]} {status}" for status in Status) + f" of {len(self.apis)} API calls"
+        told = tr_join(", ", (_counted(status, counts[status]) for status in Status))
+        yield tr("{told} of {count} API calls", told=told, count=len(self.apis))
         bad = [api for api in self.apis if Status.ERROR in (*api.statuses[False], *api.statuses[True])]
         for api in bad[:10]:
-            yield f"  error: {api.name}: {' '.join(' '.join(api.messages).split())[:200]}"
+            what = " ".join(" ".join(map(translated, api.messages)).split())[:200]
+            yield tr("  error: {name}: {what}", name=api.name, what=what)
         if len(bad) > 10:
-            yield f"  and {len(bad) - 10} more"
+            yield tr("  and {count} more", count=len(bad) - 10)
 
 
 def compare_precision(
@@ -170,6 +170,26 @@ def _detail(row: Judgement, profile: Profile) -> list[Cell]:
     return [row.name, *cells, status_text(row.status, profile, "pytorch"), row.algorithm, row.message, *ours]
 
 
+def _counted(status: Status, count: int) -> str:
+    words = {
+        Status.PASS: tr("{count} pass", count=count),
+        Status.WARNING: tr("{count} warning", count=count),
+        Status.ERROR: tr("{count} error", count=count),
+        Status.SKIP: tr("{count} SKIP", count=count),
+    }
+    return words[status]
+
+
+def one_sided(path: Path) -> str:
+    """Say that a table lacks an output that the other has."""
+    return tr("{table}: has no such output", table=path.name)
+
+
+def doubled(path: Path, count: int) -> str:
+    """Say that a table has an output more than once, with other figures."""
+    return tr("{table}: has {count} rows of it that differ", table=path.name, count=count)
+
+
 def _spelled(cell: Cell | Status, profile: Profile) -> Cell:
     if isinstance(cell, Status):
         return status_text(cell, profile, "pytorch")
@@ -186,8 +206,8 @@ def _judged(
 ) -> Judgement:
     for sides, path in zip((target, golden), paths, strict=True):
         if not sides or len(sides) > 1:
-            reason = DOUBLED.format(path.name, len(sides)) if sides else ONE_SIDED.format(path.name)
-            return Judgement(name, {}, Status.SKIP, " ", "not compared", reason, (None, None))
+            reason = doubled(path, len(sides)) if sides else one_sided(path)
+            return Judgement(name, {}, Status.SKIP, " ", tr("not compared"), reason, (None, None))
     assert target is not None and golden is not None
     verdict = judge_pair(_api(name), target[0], golden[0], thresholds, profile)
     excess = target[0].figures.get(own.EXCESS), golden[0].figures.get(own.EXCESS)
@@ -223,8 +243,12 @@ def _check_columns(table: Table, dtype: str) -> None:
     missing = [title for title in (NAME, dtype, *(theirs if of_mindspore else ours)) if title not in table.titles]
     if missing:
         raise DumpFormatError(
-            f"{table.path}: has no column {', '.join(missing)}; accepted is accuracy_checking_details_<time>.csv, the "
-            "details of a pre-check"
+            tr(
+                "{path}: has no column {missing}; accepted is accuracy_checking_details_<time>.csv, the "
+                "details of a pre-check",
+                path=table.path,
+                missing=tr_list(missing),
+            )
         )
 
 
@@ -242,7 +266,7 @@ def _side(row: Mapping[str, str], dtype: str, titles: Mapping[str, str]) -> Side
         try:
             numbers[key] = float(text) if text else None
         except ValueError:
-            wrong = wrong or f"{title}: {text[:60]!r} is no number"
+            wrong = wrong or tr("{title}: {text} is no number", title=title, text=repr(text[:60]))
     if fig.MAX_NORMAL_RELATIVE not in titles:  # of msprobe's MindSpore checker
         numbers[fig.MAX_NORMAL_RELATIVE] = numbers.get(fig.MAX_RELATIVE)
         if parse_dtype(row.get(dtype)).kind not in ("float", "complex") and numbers.get(fig.MAX_ABSOLUTE) is not None:

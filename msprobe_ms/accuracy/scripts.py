@@ -12,6 +12,7 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.frameworks.api_calls import Arguments, DtypeArgument
 from msprobe_ms.frameworks.api_lists import recorded_apis
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 
 class TensorFile(NamedTuple):
@@ -135,7 +136,7 @@ def show(what, value, reference):
     error = np.abs(ours - exact)
     worst = np.unravel_index(np.argmax(np.nan_to_num(error, nan=np.inf)), error.shape) if error.size else ()
     print(f"{{what}}: largest error {{error.max(initial=0):.6g}} at {{tuple(map(int, worst))}}: "
-          f"{{ours[worst] if error.size else '-'}} beside {{exact[worst] if error.size else '-'}}")
+          f"{{ours[worst] if error.size else '-'}}, reference {{exact[worst] if error.size else '-'}}")
 
 
 def arguments():
@@ -163,7 +164,14 @@ def write_script(call: ScriptedCall, file: str) -> str:
     spelling = _SPELLINGS.get(call.framework)
     path = spelling and spelling.prefixes.get(call.prefix)
     if spelling is None or path is None or not _is_recorded(path, call.api):
-        raise UsageError(f"{call.name}: no script can be written of functions of {call.framework} {call.prefix}")
+        raise UsageError(
+            tr(
+                "{name}: no script can be written of functions of {framework} {prefix}",
+                name=call.name,
+                framework=call.framework,
+                prefix=call.prefix,
+            )
+        )
     floats: list[TensorFile] = []
     words = [*_positional(call.arguments, spelling, floats), *_keywords(call.arguments, spelling, floats)]
     backward = ""
@@ -199,7 +207,7 @@ def _positional(arguments: Arguments, spelling: _Spelling, floats: list[TensorFi
 def _keywords(arguments: Arguments, spelling: _Spelling, floats: list[TensorFile]) -> Iterator[str]:
     for key, value in arguments.keywords.items():
         if not key.isidentifier():
-            raise UsageError(f"{key!r} is no name of an argument")
+            raise UsageError(tr("{key} is no name of an argument", key=repr(key)))
         yield f"{key}={_expression(value, spelling, floats)}"
 
 

@@ -21,6 +21,7 @@ from msprobe_ms.accuracy.calls import (
 from msprobe_ms.dump.dialects import COLLECTIVE_PREFIXES, JIT
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed, suggestion
+from msprobe_ms.support.translation import tr
 
 _UNCHECKED = Path(__file__).with_name("unchecked.yaml")
 
@@ -53,7 +54,7 @@ def select(calls: Calls, selection: Selection) -> Selected:
         reason = reason_against(call, selection)
         if not reason and selection.once:
             first = seen.setdefault(_description(call), call.name)
-            reason = f"same arguments as {first}" if first != call.name else ""
+            reason = tr("same arguments as {first}", first=first) if first != call.name else ""
         if reason:
             selected.skipped[call.name] = reason
         else:
@@ -66,28 +67,28 @@ def reason_against(call: ApiCall, selection: Selection) -> str:
     """Return why a call is not checked; "" where it is."""
     names = _names(call)
     if not selection.black_list.isdisjoint(names):
-        return "in black list"
+        return tr("in black list")
     if selection.white_list and selection.white_list.isdisjoint(names):
-        return "not in white list"
+        return tr("not in white list")
     if reason := unchecked_reason(call.prefix, call.api):
         return reason
     if call.arguments is None:
-        return "no forward entry"
+        return tr("no forward entry")
     leaves = (*argument_leaves(call.arguments), *flat_leaves(dict(call.attributes)))
     unknown = [leaf.type for leaf in leaves if isinstance(leaf, Unknown)]
     if unknown:
-        return f"an argument was not recorded: {unknown[0][:60]}"
+        return tr("an argument was not recorded: {unknown}", unknown=unknown[0][:60])
     if call.api.rpartition(".")[2].startswith("dropout") and not _passes_through(call):
-        return "random output"
+        return tr("random output")
     return ""
 
 
 def unchecked_reason(prefix: str, api: str) -> str:
     """Return why no call of an API can be judged, whatever its arguments; "" where some can."""
     if prefix in COLLECTIVE_PREFIXES:
-        return "distributed"
+        return tr("distributed")
     if prefix == JIT:
-        return "a compiled function"
+        return tr("a compiled function")
     return _unchecked().get(api.rpartition(".")[2], "")
 
 
@@ -108,7 +109,7 @@ def _names(call: ApiCall) -> set[str]:
 @lru_cache(maxsize=1)
 def _unchecked() -> dict[str, str]:
     listed_apis = yaml.safe_load(_UNCHECKED.read_text(encoding="utf-8"))
-    return {api: reason for reason, apis in listed_apis.items() for api in apis}
+    return {api: tr(reason) for reason, apis in listed_apis.items() for api in apis}
 
 
 def _description(call: ApiCall) -> Any:
@@ -128,8 +129,16 @@ def _description(call: ApiCall) -> Any:
 
 def _tell_unused(calls: Calls, selection: Selection) -> None:
     known = set[str]().union(*map(_names, calls.apis.values())) if calls.apis else set()
-    for what, names in (("white", selection.white_list), ("black", selection.black_list)):
+    for what, names in ((tr("white"), selection.white_list), (tr("black"), selection.black_list)):
         unused = sorted(names - known)
         if unused:
             hint = suggestion(unused[0], known)
-            logger.warning("%s: no call of %s, which the %s list names%s", calls.path, listed(unused), what, hint)
+            logger.warning(
+                tr(
+                    "{path}: no call of {listed}, which the {what} list names{hint}",
+                    path=calls.path,
+                    listed=listed(unused),
+                    what=what,
+                    hint=hint,
+                )
+            )

@@ -8,35 +8,60 @@ from pathlib import Path
 from msprobe_ms.accuracy.checked import Checked
 from msprobe_ms.accuracy.judging.model import Status
 from msprobe_ms.support.text import and_more, listed
+from msprobe_ms.support.translation import tr, tr_count
 
 #: Results that are wrong, and reasons for which calls were not checked, that are listed.
-_MOST_ERRORS, _MOST_REASONS = 10, 8
+_MOST_ERRORS, _MOST_WARNINGS, _MOST_REASONS = 10, 3, 8
 
 
 def verdict_line(dump: Path | str, checked: Checked) -> str:
     """Say how many results were judged, and how."""
     counts = checked.statuses
     judged = sum(counts[status] for status in (Status.PASS, Status.WARNING, Status.ERROR))
-    word = "ERROR" if checked.failed else "PASS" if judged else "NOTHING CHECKED"
-    return (
-        f"{word}: {dump}: {judged} results judged: {counts[Status.PASS]} pass, {counts[Status.WARNING]} warning, "
-        f"{counts[Status.ERROR]} error; {counts[Status.SKIP]} not checked"
+    word = tr("ERROR") if checked.failed else tr("PASS") if judged else tr("NOTHING CHECKED")
+    return tr_count(
+        "{word}: {dump}: {judged} results judged: {passed} pass, {warned} warning, {wrong} error; 1 call not checked",
+        "{word}: {dump}: {judged} results judged: {passed} pass, {warned} warning, {wrong} error; "
+        "{count} calls not checked",
+        checked.unchecked.total(),
+        word=word,
+        dump=dump,
+        judged=judged,
+        passed=counts[Status.PASS],
+        warned=counts[Status.WARNING],
+        wrong=counts[Status.ERROR],
     )
 
 
-def summary_lines(dump: Path | str, checked: Checked) -> Iterator[str]:
-    """Yield the verdict, what is wrong, what was not checked and why, and the files."""
+def summary_lines(dump: Path | str, checked: Checked, *, drawn: bool = False) -> Iterator[str]:
+    """Yield the verdict, what is wrong, what was not checked and why, and the files.
+
+    ``drawn``: the inputs were drawn to the recorded statistics
+    """
     yield verdict_line(dump, checked)
     if checked.resumed:
-        yield f"  {checked.resumed} of the calls were checked by an earlier run"
+        yield tr("  {resumed} of the calls were checked by an earlier run", resumed=checked.resumed)
     wrong = [row for result in checked.results for row in result.details if row.status is Status.ERROR]
     for row in wrong[:_MOST_ERRORS]:
-        yield f"  error: {row.name}: {row.message or row.rule}"
+        yield tr("  error: {name}: {what}", name=row.name, what=row.message or row.rule)
     if len(wrong) > _MOST_ERRORS:
-        yield f"  {and_more(len(wrong) - _MOST_ERRORS, '')} in the table"
+        yield tr("  {more} in the table", more=and_more(len(wrong) - _MOST_ERRORS, ""))
+    warned = [row for result in checked.results for row in result.details if row.status is Status.WARNING]
+    for row in warned[:_MOST_WARNINGS]:
+        yield tr("  warning: {name}: {what}", name=row.name, what=row.message or row.rule)
+    if len(warned) > _MOST_WARNINGS:
+        yield tr("  {more} in the table", more=and_more(len(warned) - _MOST_WARNINGS, ""))
+    if drawn and (wrong or warned):
+        yield (
+            tr(
+                "  the inputs were drawn to the recorded statistics: to judge the recorded ones, dump with task tensor "
+                "and check again"
+            )
+        )
     if reasons := checked.unchecked:
-        yield "  not checked: " + listed(
-            (f"{count} {reason}" for reason, count in reasons.most_common()), _MOST_REASONS
+        yield tr("  not checked: ") + listed(
+            (tr("{count} {reason}", count=count, reason=reason) for reason, count in reasons.most_common()),
+            _MOST_REASONS,
         )
     for file in checked.files:
-        yield f"file: {file}"
+        yield tr("file: {file}", file=file)

@@ -23,6 +23,7 @@ from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr
 
 #: Names of the files begin so, and end in a time of 14 digits.
 RESULT, DETAILS = "accuracy_checking_result_", "accuracy_checking_details_"
@@ -204,14 +205,24 @@ def read_table(path: Path) -> Table:
     try:
         with open_regular(path) as raw:
             if raw.seek(0, 2) > _LARGEST:
-                raise DumpFormatError(f"{path}: larger than {_LARGEST >> 20} MiB, the most that is read of a table")
+                raise DumpFormatError(
+                    tr(
+                        "{path}: larger than {largest} MiB, the most that is read of a table",
+                        path=path,
+                        largest=_LARGEST >> 20,
+                    )
+                )
             raw.seek(0)
             with TextIOWrapper(raw, "utf-8-sig", newline="") as file:
                 return _table(path, csv.reader(file))
     except OSError as error:
-        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}; a csv table is needed") from None
+        raise DumpFormatError(
+            tr("{path}: cannot be read: {strerror}; a csv table is needed", path=path, strerror=error.strerror or error)
+        ) from None
     except UnicodeDecodeError:
-        raise DumpFormatError(f"{path}: is no UTF-8 text; accepted are the tables that this tool writes") from None
+        raise DumpFormatError(
+            tr("{path}: is no UTF-8 text; accepted are the tables that this tool writes", path=path)
+        ) from None
 
 
 def _table(path: Path, reader: Iterator[list[str]]) -> Table:
@@ -220,17 +231,32 @@ def _table(path: Path, reader: Iterator[list[str]]) -> Table:
         titles = tuple(title.strip() for title in next(reader, []))
         twice = [title for title, count in Counter(titles).items() if title and count > 1]
         if twice:
-            raise DumpFormatError(f"{path}: has several columns {listed(twice)}; one of each is needed")
+            raise DumpFormatError(
+                tr("{path}: has several columns {listed}; one of each is needed", path=path, listed=listed(twice))
+            )
         rows: list[dict[str, str]] = []
         for number, row in enumerate(reader, 2):
             if number > _MOST_ROWS:
-                raise DumpFormatError(f"{path}: has more than {_MOST_ROWS} rows, the most that is read of a table")
+                raise DumpFormatError(
+                    tr(
+                        "{path}: has more than {most_rows} rows, the most that is read of a table",
+                        path=path,
+                        most_rows=_MOST_ROWS,
+                    )
+                )
             if any(len(cell) > _LONGEST_CELL for cell in row):  # csv's own limit is the process's: others change it
                 raise DumpFormatError(
-                    f"{path}: line {number}: this is no csv table: a cell has more than {_LONGEST_CELL} characters"
+                    tr(
+                        "{path}: line {number}: this is no csv table: a cell has more than {longest_cell} characters",
+                        path=path,
+                        number=number,
+                        longest_cell=_LONGEST_CELL,
+                    )
                 )
             if any(row):
                 rows.append(dict(zip(titles, map(without_guard, row), strict=False)))
     except csv.Error as error:
-        raise DumpFormatError(f"{path}: line {number + 1}: this is no csv table: {error}") from None
+        raise DumpFormatError(
+            tr("{path}: line {number}: this is no csv table: {error}", path=path, number=number + 1, error=error)
+        ) from None
     return Table(path, titles, rows)

@@ -16,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 Array = npt.NDArray[Any]
 #: What a user writes. Both arrays have the shape and dtype they were saved with (bfloat16 and float8 as float32).
 Function = Callable[[Array, Array], tuple[Any, Any]]
 
-_FORM = "expected FILE.py:FUNCTION, a function (golden, target) -> (value, message) of two numpy arrays"
+_FORM = tr("expected FILE.py:FUNCTION, a function (golden, target) -> (value, message) of two numpy arrays")
 
 #: Characters of an error told in a cell.
 _LONGEST_REASON = 300
@@ -43,7 +44,7 @@ class Algorithm:
         try:
             answer = self.function(golden.copy(), target.copy())
             if not isinstance(answer, (tuple, list)) or len(answer) != 2:
-                return f"returned {type(answer).__name__}, expected (value, message)", ""
+                return tr("returned {name}, expected (value, message)", name=type(answer).__name__), ""
             value, message = answer
             return _cell(value), "" if message is None else str(message)
         except (Exception, SystemExit) as error:
@@ -85,7 +86,7 @@ def metric_of(algorithm: Algorithm) -> str:
 
 def message_of(algorithm: Algorithm) -> str:
     """Return the key of its message in ``Row.metrics``."""
-    return f"own {algorithm.name} message"
+    return f"{metric_of(algorithm)} message"
 
 
 def measured_by(algorithms: Iterable[Algorithm], target: Array, golden: Array) -> Mapping[str, float | str]:
@@ -107,20 +108,38 @@ def _cell(value: Any) -> float | str:
 def _parts(source: str) -> tuple[str, str]:
     file, _, name = source.rpartition(":")
     if not file or not name:
-        raise UsageError(f"-alg {source}: {_FORM}")
+        raise UsageError(tr("-alg {source}: {form}", source=source, form=_FORM))
     if not Path(file).is_file() or not file.endswith(".py"):
-        raise UsageError(f"-alg {source}: there is no Python file {file}; {_FORM}")
+        raise UsageError(
+            tr("-alg {source}: there is no Python file {file}; {form}", source=source, file=file, form=_FORM)
+        )
     return file, name
 
 
 def _function(source: str, module: ModuleType, name: str) -> Function:
     function = getattr(module, name, None)
     if not callable(function):
-        raise UsageError(f"-alg {source}: there is no function {name} in {module.__file__}; {_FORM}")
+        raise UsageError(
+            tr(
+                "-alg {source}: there is no function {name} in {file}; {form}",
+                source=source,
+                name=name,
+                file=module.__file__,
+                form=_FORM,
+            )
+        )
     try:
         inspect.signature(function).bind(None, None)
     except TypeError as error:
-        raise UsageError(f"-alg {source}: {name} does not take two arrays: {error}; {_FORM}") from None
+        raise UsageError(
+            tr(
+                "-alg {source}: {name} does not take two arrays: {error}; {form}",
+                source=source,
+                name=name,
+                error=error,
+                form=_FORM,
+            )
+        ) from None
     except ValueError:  # compiled functions may not tell
         pass
     return cast(Function, function)
@@ -137,17 +156,25 @@ def _run(source: str, path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         sys.modules.pop(name, None)
-        raise UsageError(f"-alg {source}: {path}{_line(error, path)}: {_spoken(error)}") from error
+        raise UsageError(
+            tr(
+                "-alg {source}: {path}{line}: {spoken}",
+                source=source,
+                path=path,
+                line=_line(error, path),
+                spoken=_spoken(error),
+            )
+        ) from error
     return module
 
 
 def _line(error: BaseException, path: Path) -> str:
     """``, line 7``: where in the file it went wrong; "" where that is elsewhere."""
     if isinstance(error, SyntaxError) and error.lineno:
-        return f", line {error.lineno}"
+        return tr(", line {line}", line=error.lineno)
     file = path.resolve()
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).resolve() == file]
-    return f", line {frames[-1].lineno}" if frames else ""
+    return tr(", line {line}", line=frames[-1].lineno) if frames else ""
 
 
 def _spoken(error: BaseException) -> str:

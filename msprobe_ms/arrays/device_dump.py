@@ -20,6 +20,7 @@ import numpy as np
 from msprobe_ms.arrays.dtypes import widen
 from msprobe_ms.arrays.npy import check_regular
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr, tr_list
 
 Shape = tuple[int, ...]
 
@@ -88,9 +89,13 @@ def read_tensors(path: Path) -> list[StoredTensor]:
         with open(path, "rb") as file:
             return _read_tensors(file)
     except OSError as error:
-        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+        ) from error
     except ValueError as error:
-        raise DumpFormatError(f"{path}: no dump file of an Ascend device: {error}") from error
+        raise DumpFormatError(
+            tr("{path}: no dump file of an Ascend device: {error}", path=path, error=error)
+        ) from error
 
 
 def read_bytes(path: Path, tensor: StoredTensor) -> bytes:
@@ -100,9 +105,11 @@ def read_bytes(path: Path, tensor: StoredTensor) -> bytes:
             file.seek(tensor.offset)
             content = file.read(tensor.size)
     except OSError as error:
-        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+        ) from error
     if len(content) != tensor.size:
-        raise DumpFormatError(f"{path}: {tensor.name} is cut off")
+        raise DumpFormatError(tr("{path}: {name} is cut off", path=path, name=tensor.name))
     return content
 
 
@@ -113,17 +120,32 @@ def read_array(path: Path, tensor: StoredTensor) -> tuple[np.ndarray, str]:
     """
     dtype = DTYPES.get(tensor.data_type)
     if dtype is None:
-        accepted = ", ".join(f"{number} {name}" for number, name in DTYPES.items())
-        raise DumpFormatError(f"{path}: {tensor.name} has data type {tensor.data_type}; read are {accepted}")
+        accepted = tr_list(f"{number} {name}" for number, name in DTYPES.items())
+        raise DumpFormatError(
+            tr(
+                "{path}: {name} has data type {data_type}; read are {accepted}",
+                path=path,
+                name=tensor.name,
+                data_type=tensor.data_type,
+                accepted=accepted,
+            )
+        )
     stored = np.dtype(_CODES.get(dtype, dtype)).newbyteorder("<")
     if prod(tensor.shape) * stored.itemsize != tensor.size:
         raise DumpFormatError(
-            f"{path}: {tensor.name} is {dtype} {tensor.shape} in its header, but has {tensor.size} bytes"
+            tr(
+                "{path}: {name} is {dtype} {shape} in its header, but has {size} bytes",
+                path=path,
+                name=tensor.name,
+                dtype=dtype,
+                shape=tensor.shape,
+                size=tensor.size,
+            )
         )
     try:
         codes = np.frombuffer(read_bytes(path, tensor), stored).reshape(tensor.shape)
     except ValueError as error:  # no elements, of lengths that no array has
-        raise DumpFormatError(f"{path}: {tensor.name}: {error}") from error
+        raise DumpFormatError(tr("{path}: {name}: {error}", path=path, name=tensor.name, error=error)) from error
     if dtype == "bool":
         return codes != 0, dtype
     return (widen(codes, dtype) if dtype in _CODES else codes), dtype
@@ -133,21 +155,34 @@ def _read_tensors(file: BinaryIO) -> list[StoredTensor]:
     total = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     if not 0 < length <= min(total - 8, _LONGEST_HEADER):
-        raise ValueError(f"its first 8 bytes say that its header has {length} bytes, of {total} in the file")
+        raise ValueError(
+            tr(
+                "its first 8 bytes say that its header has {length} bytes, of {total} in the file",
+                length=length,
+                total=total,
+            )
+        )
     messages: dict[str, list[bytes]] = {role: [] for role in _ROLES}
     by_field = {field: role for role, field in _ROLES.items()}
     for field, value in _fields(file.read(length)):
         if (role := by_field.get(field)) is not None:
             messages[role].append(_message(value))
     if sum(map(len, messages.values())) > _MOST_TENSORS:
-        raise ValueError(f"more than {_MOST_TENSORS} tensors")
+        raise ValueError(tr("more than {most_tensors} tensors", most_tensors=_MOST_TENSORS))
     tensors, offset = [], 8 + length
     for role, found in messages.items():
         for index, message in enumerate(found):
             tensor = _tensor(message, role, index, offset)
             offset += tensor.size
             if offset > total:
-                raise ValueError(f"{tensor.name} ends at byte {offset}, the file at {total}")
+                raise ValueError(
+                    tr(
+                        "{name} ends at byte {offset}, the file at {total}",
+                        name=tensor.name,
+                        offset=offset,
+                        total=total,
+                    )
+                )
             tensors.append(tensor)
     return tensors
 
@@ -158,7 +193,7 @@ def _tensor(message: bytes, role: str, index: int, offset: int) -> StoredTensor:
     shapes: dict[int, Shape] = {}
     for field, value in _fields(message):
         if field == data_field and value:
-            raise ValueError(f"{role}.{index} lies inside the header, which is not read")
+            raise ValueError(tr("{role}.{index} lies inside the header, which is not read", role=role, index=index))
         if field == size_field or (original_field and field in (1, 2)):
             numbers[field] = _number(value)
         elif original_field and field in (3, original_field):
@@ -176,7 +211,7 @@ def _shape(message: bytes) -> Shape:
         if field == 1:
             dims += [value] if isinstance(value, int) else islice(_varints(value), _MOST_AXES + 1)
         if len(dims) > _MOST_AXES:
-            raise ValueError(f"a shape of more than {_MOST_AXES} axes")
+            raise ValueError(tr("a shape of more than {most_axes} axes", most_axes=_MOST_AXES))
     return tuple(dims)
 
 
@@ -202,9 +237,9 @@ def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
         elif kind in (_FIXED64, _FIXED32):
             size = 8 if kind == _FIXED64 else 4
         else:
-            raise ValueError(f"wire type {kind} in its header")
+            raise ValueError(tr("wire type {kind} in its header", kind=kind))
         if size > len(content) - at:
-            raise ValueError("a field of its header ends behind it")
+            raise ValueError(tr("a field of its header ends behind it"))
         yield key >> 3, content[at : at + size]
         at += size
 
@@ -215,16 +250,16 @@ def _varint(content: bytes, at: int) -> tuple[int, int]:
         value |= (byte & 127) << (7 * place)
         if byte < 128:
             return value & 0xFFFF_FFFF_FFFF_FFFF, at + place + 1
-    raise ValueError("a number of its header does not end")
+    raise ValueError(tr("a number of its header does not end"))
 
 
 def _number(value: int | bytes) -> int:
     if not isinstance(value, int):
-        raise ValueError("a field of its header is no number")
+        raise ValueError(tr("a field of its header is no number"))
     return value
 
 
 def _message(value: int | bytes) -> bytes:
     if isinstance(value, int):
-        raise ValueError("a field of its header is no message")
+        raise ValueError(tr("a field of its header is no message"))
     return value

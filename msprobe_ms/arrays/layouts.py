@@ -13,6 +13,7 @@ from math import prod
 import numpy as np
 
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr, tr_list
 
 Shape = tuple[int, ...]
 
@@ -63,7 +64,15 @@ def convert_layout(
         if target in BLOCKED:
             return pack(array, source, target, width)
     except (ValueError, MemoryError) as error:  # lengths that no array has, one of them 0, or whose padding is too much
-        raise DumpFormatError(f"{source} of {_text(array.shape)} cannot become {target}: {error}") from error
+        raise DumpFormatError(
+            tr(
+                "{source} of {text} cannot become {target}: {error}",
+                source=source,
+                text=_text(array.shape),
+                target=target,
+                error=error,
+            )
+        ) from error
     # ND is the same axes without their meaning.
     result = _transposed(array, source, source if target == "ND" else target)
     return result if shape is None else _fitting(result, shape, target)
@@ -79,7 +88,9 @@ def pack(array: np.ndarray, source: str, target: str, width: int | None = None) 
     lead: Shape = ()
     if target == "FRACTAL_NZ":
         if array.ndim < 2:
-            raise DumpFormatError(f"FRACTAL_NZ has two axes or more, {_text(array.shape)} has {array.ndim}")
+            raise DumpFormatError(
+                tr("FRACTAL_NZ has two axes or more, {text} has {ndim}", text=_text(array.shape), ndim=array.ndim)
+            )
         lead = array.shape[:-2]
         plain = array.reshape(prod(lead), *array.shape[-2:])
     else:
@@ -96,20 +107,38 @@ def pack(array: np.ndarray, source: str, target: str, width: int | None = None) 
 def _unpacked(array: np.ndarray, source: str, target: str, shape: Shape | None) -> np.ndarray:
     blocked = _BLOCKED[source]
     if array.ndim < 4:
-        raise DumpFormatError(f"{source} has four axes or more, what is stored is {_text(array.shape)}")
+        raise DumpFormatError(
+            tr("{source} has four axes or more, what is stored is {text}", source=source, text=_text(array.shape))
+        )
     if shape is None:
         shape = _whole_shape(array.shape, source, target)
     lead = shape[:-2] if source == "FRACTAL_NZ" else ()
     order = "BMK" if source == "FRACTAL_NZ" else _named(target, blocked)
     lengths = (prod(lead), *shape[-2:]) if source == "FRACTAL_NZ" else shape
     if len(lengths) != len(order) or len(shape) < 2:
-        raise DumpFormatError(f"{_text(shape)} is no shape of {target}, into which {source} is to be converted")
+        raise DumpFormatError(
+            tr(
+                "{text} is no shape of {target}, into which {source} is to be converted",
+                text=_text(shape),
+                target=target,
+                source=source,
+            )
+        )
     by_axis = dict(zip(order, lengths, strict=True))
     plain_shape = tuple(by_axis[axis] for axis in blocked.axes)
     sizes = _sizes(blocked, plain_shape, array.shape[-1])
     if array.shape not in (_stored_shape(source, sizes, lead), tuple(sizes[part] for part in blocked.stored)):
         needed = _text(_stored_shape(source, sizes, lead))
-        raise DumpFormatError(f"{target} of {_text(shape)} is {needed} in {source}, stored is {_text(array.shape)}")
+        raise DumpFormatError(
+            tr(
+                "{target} of {text} is {needed} in {source}, stored is {text2}",
+                target=target,
+                text=_text(shape),
+                needed=needed,
+                source=source,
+                text2=_text(array.shape),
+            )
+        )
     split = _split(blocked)
     parts = array.reshape([sizes[part] for part in blocked.stored])
     parts = parts.transpose([blocked.stored.index(part) for part in split])
@@ -127,7 +156,9 @@ def _whole_shape(stored: Shape, source: str, target: str) -> Shape:
         return (*lead, rows * high, columns * wide)
     names = _BLOCKED[source].stored
     if len(stored) != len(names):
-        raise DumpFormatError(f"{source} of {_text(stored)} does not tell the tensor's own shape; say it")
+        raise DumpFormatError(
+            tr("{source} of {text} does not tell the tensor's own shape; say it", source=source, text=_text(stored))
+        )
     sizes = dict(zip(names, stored, strict=True))
     return tuple(_padded(sizes, axis) for axis in _named(target, _BLOCKED[source]))
 
@@ -144,7 +175,7 @@ def _sizes(blocked: _Blocked, shape: Shape, width: int) -> dict[str, int]:
         if axis in blocked.blocks:
             block = width if axis == blocked.blocks[-1] else FRACTAL
             if not block:
-                raise DumpFormatError("a block of no elements holds nothing")
+                raise DumpFormatError(tr("a block of no elements holds nothing"))
             sizes[f"{axis}1"], sizes[f"{axis}0"] = -(-length // block), block
         else:
             sizes[axis] = length
@@ -171,22 +202,50 @@ def _padded(sizes: dict[str, int], axis: str) -> int:
 
 def _transposed(array: np.ndarray, source: str, target: str) -> np.ndarray:
     if array.ndim != len(source):
-        raise DumpFormatError(f"{source} has {len(source)} axes, {_text(array.shape)} has {array.ndim}")
+        raise DumpFormatError(
+            tr(
+                "{source} has {count} axes, {text} has {ndim}",
+                source=source,
+                count=len(source),
+                text=_text(array.shape),
+                ndim=array.ndim,
+            )
+        )
     return array.transpose([source.index(axis) for axis in target])
 
 
 def _fitting(array: np.ndarray, shape: Shape, layout: str) -> np.ndarray:
     if array.shape != shape:
-        raise DumpFormatError(f"the tensor is {_text(array.shape)} in {layout}, not {_text(shape)}")
+        raise DumpFormatError(
+            tr(
+                "the tensor is {text} in {layout}, not {text2}",
+                text=_text(array.shape),
+                layout=layout,
+                text2=_text(shape),
+            )
+        )
     return array
 
 
 def _check(source: str, target: str) -> None:
     for layout in (source, target):
         if layout not in LAYOUTS:
-            raise DumpFormatError(f"{layout} is no layout that is read; accepted are {', '.join(LAYOUTS)}")
+            raise DumpFormatError(
+                tr(
+                    "{layout} is no layout that is read; accepted are {layouts}",
+                    layout=layout,
+                    layouts=tr_list(LAYOUTS),
+                )
+            )
     if not is_defined(source, target):
-        raise DumpFormatError(f"{source} cannot become {target}: from {source} {', '.join(targets(source))}")
+        raise DumpFormatError(
+            tr(
+                "{source} cannot become {target}: from {source} {targets}",
+                source=source,
+                target=target,
+                targets=tr_list(targets(source)),
+            )
+        )
 
 
 def targets(source: str) -> list[str]:

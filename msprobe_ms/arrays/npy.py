@@ -15,6 +15,7 @@ import numpy as np
 
 from msprobe_ms.arrays.dtypes import narrow_width, widen
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
+from msprobe_ms.support.translation import tr
 
 #: dtypes that a ``.bin`` may be of, by name in lower case: what numpy has, little-endian.
 PLAIN_DTYPES = {
@@ -28,6 +29,8 @@ PLAIN_DTYPES = {
 #: How MindSpore's kernel dump writes bfloat16, which numpy does not know.
 _BFLOAT16 = b"'<E2'"
 _LONGEST_HEADER = 10_000
+#: Kinds of dtypes that are numbers to numpy.
+_NUMBERS = "fiubc"
 #: Bytes with the version and the length of a header, in either version of the format.
 _FIXED = 12
 
@@ -55,7 +58,9 @@ def array_header(path: Path, dtype: str | None) -> tuple[tuple[int, ...], np.dty
         with open(path, "rb") as file:
             shape, _, stored = read_header(path, file, dtype)
     except OSError as error:
-        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+        ) from error
     return shape, stored
 
 
@@ -63,11 +68,13 @@ def check_regular(path: Path) -> None:
     """Check that a file is regular, as a pipe would wait for ever. Raises MissingTensorError and DumpFormatError."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise DumpFormatError(f"{path}: not a regular file")
+            raise DumpFormatError(tr("{path}: not a regular file", path=path))
     except FileNotFoundError as error:
-        raise MissingTensorError(f"{path}: no such file") from error
+        raise MissingTensorError(tr("{path}: no such file", path=path)) from error
     except (OSError, ValueError) as error:
-        raise DumpFormatError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise DumpFormatError(
+            tr("{path}: cannot be read: {strerror}", path=path, strerror=getattr(error, "strerror", None) or error)
+        ) from error
 
 
 def _load_npy(path: Path, dtype: str | None) -> np.ndarray:
@@ -80,13 +87,24 @@ def _load_npy(path: Path, dtype: str | None) -> np.ndarray:
             count = math.prod(shape)
             if count * stored.itemsize > room:
                 raise DumpFormatError(
-                    f"{path}: shape {shape} of {stored} takes {count * stored.itemsize} bytes, {room} are there"
+                    tr(
+                        "{path}: shape {shape} of {stored} takes {count} bytes, {room} are there",
+                        path=path,
+                        shape=shape,
+                        stored=stored,
+                        count=count * stored.itemsize,
+                        room=room,
+                    )
                 )
             array = np.fromfile(file, stored, count).reshape(shape, order="F" if column_major else "C")
     except OSError as error:
-        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+        ) from error
     except (ValueError, OverflowError) as error:  # more or larger dimensions than numpy has, though without elements
-        raise DumpFormatError(f"{path}: shape {str(shape)[:100]} is impossible: {error}") from error
+        raise DumpFormatError(
+            tr("{path}: shape {shape} is impossible: {error}", path=path, shape=str(shape)[:100], error=error)
+        ) from error
     if stored.kind == "V":
         return widen(array.view(f"<u{stored.itemsize}"), dtype or "")
     return array
@@ -99,13 +117,15 @@ def read_header(path: Path, file: BinaryIO, dtype: str | None) -> tuple[tuple[in
     except OSError:
         raise
     except Exception as error:  # numpy evaluates the header as a literal, which can fail in any way
-        raise DumpFormatError(f"{path}: the .npy header is damaged: {str(error)[:200]}") from error
+        raise DumpFormatError(
+            tr("{path}: the .npy header is damaged: {error}", path=path, error=str(error)[:200])
+        ) from error
     if any(type(size) is not int or size < 0 for size in shape):
-        raise DumpFormatError(f"{path}: the .npy header is damaged: shape {shape}")
+        raise DumpFormatError(tr("{path}: the .npy header is damaged: shape {shape}", path=path, shape=shape))
     narrow = narrow_width(dtype) if dtype else None
     if stored.subdtype or (stored.kind not in "biufc" and not (stored.kind == "V" and stored.itemsize == narrow)):
-        shown = f"dtype {str(stored)[:100]}, and {dtype} in the dump"
-        raise DumpFormatError(f"{path}: {shown}; accepted are numbers")
+        shown = tr("dtype {stored}, and {dtype} in the dump", stored=str(stored)[:100], dtype=dtype)
+        raise DumpFormatError(tr("{path}: {shown}; accepted are numbers", path=path, shown=shown))
     return shape, column_major, stored
 
 
@@ -137,19 +157,33 @@ def _load_bin(path: Path, dtype: str | None, shape: tuple[int, ...] | None) -> n
     width = narrow_width(dtype) if dtype else None
     stored = np.dtype(f"<u{width}") if width else PLAIN_DTYPES.get((dtype or "").lower())
     if stored is None:
-        known = f"dtype {dtype[:100]} is none of numpy's" if dtype else "no dtype is known"
-        raise DumpFormatError(f"{path}: {known}, and a .bin file holds bytes alone: it cannot be read")
+        known = tr("dtype {dtype} is none of numpy's", dtype=dtype[:100]) if dtype else tr("no dtype is known")
+        raise DumpFormatError(
+            tr("{path}: {known}, and a .bin file holds bytes alone: it cannot be read", path=path, known=known)
+        )
     try:
         size = path.stat().st_size
         if size % stored.itemsize or (shape is not None and math.prod(shape) * stored.itemsize != size):
-            raise DumpFormatError(f"{path}: {size} bytes, which no {dtype} of shape {shape or '(n,)'} takes")
+            raise DumpFormatError(
+                tr(
+                    "{path}: {size} bytes, which no {dtype} of shape {shape} takes",
+                    path=path,
+                    size=size,
+                    dtype=dtype,
+                    shape=shape or "(n,)",
+                )
+            )
         array = np.fromfile(path, stored)
     except OSError as error:
-        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+        ) from error
     try:
         array = array if shape is None else array.reshape(shape)
     except ValueError as error:
-        raise DumpFormatError(f"{path}: shape {str(shape)[:100]} is impossible: {error}") from error
+        raise DumpFormatError(
+            tr("{path}: shape {shape} is impossible: {error}", path=path, shape=str(shape)[:100], error=error)
+        ) from error
     return widen(array, dtype or "") if width else array
 
 
@@ -165,8 +199,22 @@ def write_npy(file: BinaryIO, array: np.ndarray) -> None:
 
     Raises OSError with its number, ValueError for arrays of Python objects.
     """
-    stream: Any = _Stream(file)
-    np.save(stream, array if array.flags.c_contiguous else array.copy(order="C"), allow_pickle=False)
+    array = array if array.flags.c_contiguous else array.copy(order="C")
+    if array.dtype.kind in _NUMBERS:  # without a copy of its bytes, which is half of what numpy takes
+        file.write(_header_of(array.dtype.str, array.shape))
+        file.write(array.reshape(-1).view(np.uint8).data)
+    else:
+        stream: Any = _Stream(file)
+        np.save(stream, array, allow_pickle=False)
+
+
+@lru_cache(maxsize=1024)
+def _header_of(dtype: str, shape: tuple[int, ...]) -> bytes:
+    """The header of an array in C order; a training has few different ones."""
+    npy: Any = np.lib.format  # untyped
+    file = io.BytesIO()
+    npy.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+    return file.getvalue()
 
 
 def write_npy_in_parts(file: BinaryIO, shape: tuple[int, ...], parts: Iterable[np.ndarray]) -> None:
@@ -193,27 +241,56 @@ def read_array(
     """
     width = item_size(dtype)
     if width is None:
-        raise DumpFormatError(f"{path}: {name}: dtype {dtype[:100]} cannot be read")
+        raise DumpFormatError(
+            tr("{path}: {name}: dtype {dtype} cannot be read", path=path, name=name, dtype=dtype[:100])
+        )
     length = sum(size for _, size in parts)
     if math.prod(shape) * width != length:
-        raise DumpFormatError(f"{path}: {name}: {length} bytes, which no {dtype} of shape {shape} takes")
+        raise DumpFormatError(
+            tr(
+                "{path}: {name}: {length} bytes, which no {dtype} of shape {shape} takes",
+                path=path,
+                name=name,
+                length=length,
+                dtype=dtype,
+                shape=shape,
+            )
+        )
     try:
         with open(path, "rb") as file:
             end = file.seek(0, 2)
             if any(offset + size > end for offset, size in parts):
-                raise DumpFormatError(f"{path}: {name}: cut off: it reaches to byte {sum(parts[-1])}, {end} are there")
+                raise DumpFormatError(
+                    tr(
+                        "{path}: {name}: cut off: it reaches to byte {last}, {end} are there",
+                        path=path,
+                        name=name,
+                        last=sum(parts[-1]),
+                        end=end,
+                    )
+                )
             buffer = np.empty(length, np.uint8)
             place = 0
             for offset, size in parts:
                 file.seek(offset)
                 if file.readinto(buffer[place : place + size].data) != size:
-                    raise DumpFormatError(f"{path}: {name}: cut off")
+                    raise DumpFormatError(tr("{path}: {name}: cut off", path=path, name=name))
                 place += size
     except OSError as error:
-        raise DumpFormatError(f"{path}: {name}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{path}: {name}: cannot be read: {strerror}", path=path, name=name, strerror=error.strerror or error)
+        ) from error
     try:
         if dtype in PLAIN_DTYPES:
             return buffer.view(np.dtype(dtype).newbyteorder("<")).reshape(shape)
         return widen(buffer.view(f"<u{width}"), dtype).reshape(shape)
     except (ValueError, OverflowError) as error:  # more dimensions than numpy has
-        raise DumpFormatError(f"{path}: {name}: shape {str(shape)[:100]} is impossible: {error}") from error
+        raise DumpFormatError(
+            tr(
+                "{path}: {name}: shape {shape} is impossible: {error}",
+                path=path,
+                name=name,
+                shape=str(shape)[:100],
+                error=error,
+            )
+        ) from error

@@ -279,13 +279,51 @@ static const void *bytes_of(PyObject *argument, size_t size)
     return bytes;
 }
 
+/* Reads what both functions are given first: where the elements lie, and the tables. */
+static int read_elements(PyObject *const *arguments, Elements *elements, const Tables **tables)
+{
+    memset(elements, 0, sizeof *elements);
+    elements->next = PyLong_AsVoidPtr(arguments[0]);
+    const long kind = PyLong_AsLong(arguments[1]);
+    *tables = bytes_of(arguments[4], sizeof(Tables));
+    elements->values = bytes_of(arguments[5], 256 * sizeof(float));
+    if (PyErr_Occurred())
+        return -1;
+    elements->kind = (char)kind;
+    if (kind <= 0 || kind > 127 || (!strchr(FLOATS, elements->kind) && !strchr(DOUBLES, elements->kind)) ||
+        elements->next == NULL || (elements->kind == 't' && elements->values == NULL)) {
+        PyErr_SetString(PyExc_ValueError, "no memory, or elements of an unknown kind");
+        return -1;
+    }
+    elements->itemsize = size_of(elements->kind);
+    return read_axes(elements, arguments[2], arguments[3]);
+}
+
+/* As `compute`; other threads of Python may run meanwhile. */
+static int compute_unlocked(const Elements *elements, const Tables *tables, Figures *found)
+{
+    int sketched;
+    if (elements->count < LONG) {
+        sketched = compute(elements, tables, found);
+    } else {
+        Py_BEGIN_ALLOW_THREADS
+        sketched = compute(elements, tables, found);
+        Py_END_ALLOW_THREADS
+    }
+    /* A zero has no sign in figures: which of several zeros is the largest would depend on their order. */
+    found->maximum += 0.0;
+    found->minimum += 0.0;
+    found->total += 0.0;
+    return sketched;
+}
+
 PyDoc_STRVAR(figures_doc,
-"figures(address, kind, shape, strides, first, tables, values)\n"
+"figures(address, kind, shape, strides, tables, values, first)\n"
 "--\n\n"
 "Return maximum, minimum, sum, sum of squares, and the sixteen numbers of the sketch as bytes, or None.\n\n"
 "``kind`` is the number of a character, ``strides`` are in bytes, or None where the elements lie one behind the other\n"
-"in C order. ``first`` elements of the same tensor lie before. Without ``tables`` there is no sketch; ``values`` are\n"
-"the numbers that the bytes of kind t stand for.");
+"in C order. Without ``tables`` there is no sketch; ``values`` are the numbers that the bytes of kind t stand for.\n"
+"``first`` elements of the same tensor lie before.");
 
 static PyObject *figures(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
 {
@@ -294,40 +332,156 @@ static PyObject *figures(PyObject *module, PyObject *const *arguments, Py_ssize_
         PyErr_SetString(PyExc_TypeError, "figures takes seven arguments");
         return NULL;
     }
-    Elements elements = {0};
-    elements.next = PyLong_AsVoidPtr(arguments[0]);
-    const long kind = PyLong_AsLong(arguments[1]);
-    elements.first = PyLong_AsLongLong(arguments[4]);
-    const Tables *tables = bytes_of(arguments[5], sizeof(Tables));
-    elements.values = bytes_of(arguments[6], 256 * sizeof(float));
+    Elements elements;
+    const Tables *tables;
+    if (read_elements(arguments, &elements, &tables) < 0)
+        return NULL;
+    elements.first = PyLong_AsLongLong(arguments[6]);
     if (PyErr_Occurred())
         return NULL;
-    elements.kind = (char)kind;
-    if (kind <= 0 || kind > 127 || (!strchr(FLOATS, elements.kind) && !strchr(DOUBLES, elements.kind)) ||
-        elements.next == NULL || elements.first < 0 || elements.first % BLOCK ||
-        (elements.kind == 't' && elements.values == NULL)) {
-        PyErr_SetString(PyExc_ValueError, "no memory, or elements of an unknown kind");
+    if (elements.first < 0 || elements.first % BLOCK) {
+        PyErr_SetString(PyExc_ValueError, "what lies before are whole blocks");
         return NULL;
     }
-    elements.itemsize = size_of(elements.kind);
-    if (read_axes(&elements, arguments[2], arguments[3]) < 0)
+    Figures found;
+    const int sketched = compute_unlocked(&elements, tables, &found);
+    return Py_BuildValue("(ddddy#)", found.maximum, found.minimum, found.total, found.squares,
+                         sketched ? (const char *)found.sketch : NULL, (Py_ssize_t)sizeof found.sketch);
+}
+
+/* Text of at most `LONGEST` characters: a number in Python's shortest form, or a sketch. */
+enum { LONGEST = 176 };
+
+typedef struct {
+    size_t length;
+    char text[LONGEST];
+} Text;
+
+static void set_text(Text *text, const char *from)
+{
+    text->length = strlen(from);
+    memcpy(text->text, from, text->length);
+}
+
+static int set_number(Text *text, double number)
+{
+    if (isnan(number) || isinf(number)) {
+        set_text(text, isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
+        return 0;
+    }
+    char *shortest = PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
+    if (shortest == NULL)
+        return -1;
+    set_text(text, shortest);
+    PyMem_Free(shortest);
+    return 0;
+}
+
+/* As `sketch.text`, in quotes: base64 of float32, or of the doubles where these are exact or too large. */
+static void set_sketch(Text *text, const double *sketch, int exact)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    unsigned char raw[LENGTH * sizeof(double)];
+    float narrow[LENGTH];
+    size_t size = sizeof(double) * LENGTH, length = 0;
+    for (int number = 0; number < LENGTH; number++) {
+        narrow[number] = (float)sketch[number];
+        exact = exact || isinf(narrow[number]);
+    }
+    memcpy(raw, sketch, size);
+    text->text[length++] = '"';
+    if (!exact) {
+        size = sizeof narrow;
+        memcpy(raw, narrow, size);
+    }
+    for (size_t i = 0; i < size; i += 3) {
+        const unsigned second = i + 1 < size ? raw[i + 1] : 0, third = i + 2 < size ? raw[i + 2] : 0;
+        const unsigned bits = (unsigned)raw[i] << 16 | second << 8 | third;
+        text->text[length++] = digits[bits >> 18];
+        text->text[length++] = digits[bits >> 12 & 63];
+        text->text[length++] = i + 1 < size ? digits[bits >> 6 & 63] : '=';
+        text->text[length++] = i + 2 < size ? digits[bits & 63] : '=';
+    }
+    text->text[length++] = '"';
+    text->length = length;
+}
+
+/* The texts of Max, Min, Mean and Norm, as `statistics` defines them. */
+static int set_statistics(Text *texts, const Figures *found, const Elements *elements, int is_scalar)
+{
+    if (elements->kind == '?') {
+        set_text(&texts[0], found->maximum > 0 ? "true" : "false");
+        set_text(&texts[1], found->minimum > 0 ? "true" : "false");
+        set_text(&texts[2], "null");
+        set_text(&texts[3], "null");
+        return 0;
+    }
+    const double mean = is_scalar ? found->maximum : found->total / (double)elements->count;
+    const double norm = is_scalar ? found->maximum : sqrt(found->squares);
+    return set_number(&texts[0], found->maximum) < 0 || set_number(&texts[1], found->minimum) < 0 ||
+                   set_number(&texts[2], mean) < 0 || set_number(&texts[3], norm) < 0
+               ? -1
+               : 0;
+}
+
+/* What stands around the texts of a leaf: before each statistic, behind the last, before the sketch, at the end. */
+enum { STATISTICS = 4, PARTS = STATISTICS + 3 };
+
+PyDoc_STRVAR(leaf_doc,
+"leaf(address, kind, shape, strides, tables, values, frame)\n"
+"--\n\n"
+"Return the texts of Max, Min, Mean, Norm and sketch of the elements, with the parts of ``frame`` around them.\n\n"
+"These are seven bytes objects: what stands before each statistic, behind the last, before a sketch, which is left\n"
+"out where there is none, and at the end. The other arguments are those of `figures`.");
+
+static PyObject *leaf(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
+{
+    (void)module;
+    if (given != 7 || PyTuple_Size(arguments[6]) != PARTS) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "leaf takes seven arguments, of which the last has seven parts");
+        return NULL;
+    }
+    char *parts[PARTS];
+    Py_ssize_t lengths[PARTS];
+    for (int part = 0; part < PARTS; part++)
+        if (PyBytes_AsStringAndSize(PyTuple_GetItem(arguments[6], part), &parts[part], &lengths[part]) < 0)
+            return NULL;
+    Elements elements;
+    const Tables *tables;
+    if (read_elements(arguments, &elements, &tables) < 0)
         return NULL;
     Figures found;
-    int sketched;
-    if (elements.count < LONG) {
-        sketched = compute(&elements, tables, &found);
-    } else {
-        Py_BEGIN_ALLOW_THREADS
-        sketched = compute(&elements, tables, &found);
-        Py_END_ALLOW_THREADS
+    Text texts[STATISTICS + 1];
+    const int sketched = compute_unlocked(&elements, tables, &found);
+    if (set_statistics(texts, &found, &elements, PyTuple_Size(arguments[2]) == 0) < 0)
+        return NULL;
+    if (sketched)
+        set_sketch(&texts[STATISTICS], found.sketch, strchr(DOUBLES, elements.kind) != NULL);
+    if (!sketched)
+        texts[STATISTICS].length = 0, lengths[STATISTICS + 1] = 0;
+    /* The parts in their order, each with the text that follows it. */
+    const Text none = {0};
+    const Text *following[PARTS] = {&texts[0], &texts[1], &texts[2], &texts[3], &none, &texts[4], &none};
+    Py_ssize_t size = 0;
+    for (int part = 0; part < PARTS; part++)
+        size += lengths[part] + (Py_ssize_t)following[part]->length;
+    PyObject *whole = PyBytes_FromStringAndSize(NULL, size);
+    if (whole == NULL)
+        return NULL;
+    char *next = PyBytes_AsString(whole);
+    for (int part = 0; part < PARTS; part++) {
+        memcpy(next, parts[part], (size_t)lengths[part]);
+        next += lengths[part];
+        memcpy(next, following[part]->text, following[part]->length);
+        next += following[part]->length;
     }
-    /* A zero has no sign in figures: which of several zeros is the largest would depend on their order. */
-    return Py_BuildValue("(ddddy#)", found.maximum + 0.0, found.minimum + 0.0, found.total + 0.0, found.squares,
-                         sketched ? (const char *)found.sketch : NULL, (Py_ssize_t)sizeof found.sketch);
+    return whole;
 }
 
 static PyMethodDef methods[] = {
     {"figures", (PyCFunction)(void (*)(void))figures, METH_FASTCALL, figures_doc},
+    {"leaf", (PyCFunction)(void (*)(void))leaf, METH_FASTCALL, leaf_doc},
     {NULL, NULL, 0, NULL},
 };
 

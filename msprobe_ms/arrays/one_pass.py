@@ -17,10 +17,13 @@ from msprobe_ms.arrays import sketch_map
 from msprobe_ms.arrays.dtypes import float8_values, narrow_width, parse_dtype
 from msprobe_ms.arrays.sketch_map import BLOCK, LENGTH, ROW, SETS
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 _figures: Callable[..., tuple[float, float, float, float, bytes | None]] | None
+_leaf: Callable[..., bytes]
 try:
     from msprobe_ms.arrays._one_pass import figures as _figures
+    from msprobe_ms.arrays._one_pass import leaf as _leaf
 except ImportError:  # it was installed without a compiler
     _figures = None
 
@@ -57,18 +60,19 @@ class Sums(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Of a dtype: its kind, the bytes of an element, and of `TABLE` the 256 float32 that its bytes stand for."""
+    """Of a dtype: its kind, the bytes of an element, of `TABLE` the 256 float32 that its bytes stand for; its text."""
 
     kind: int
     itemsize: int
     values: bytes | None = None
+    dtype: str = ""
 
 
 class Elements(NamedTuple):
     """Where the elements of a tensor lie that has some; whoever made this holds the tensor while they are read.
 
     ``kind`` is one of `KINDS`, or `TABLE` with the 256 float32 ``values`` that its bytes stand for. ``strides`` are in
-    bytes; None where the elements lie one behind the other in C order.
+    bytes; None where the elements lie one behind the other in C order. ``dtype`` is the text of a framework's dtype.
     """
 
     address: int
@@ -76,6 +80,7 @@ class Elements(NamedTuple):
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None = None
     values: bytes | None = None
+    dtype: str = ""
 
 
 def is_built() -> bool:
@@ -88,7 +93,7 @@ def say_if_missing() -> None:
     """Tell the user, once a process, that recording takes longer here than it would with a compiler."""
     if _figures is None:
         logger.info(
-            "numpy computes the figures of tensors, which takes longer: this was installed without a C compiler"
+            tr("numpy computes the figures of tensors, which takes longer: this was installed without a C compiler")
         )
 
 
@@ -97,9 +102,18 @@ def sums(elements: Elements, *, sketch: bool, first: int = 0) -> Sums:
 
     No sketch where there are NaN or infinities, or where a sum overflows.
     """
-    address, kind, shape, strides, values = elements
+    address, kind, shape, strides, values, _ = elements
     assert _figures is not None
-    return Sums(*_figures(address, kind, shape, strides, first, tables() if sketch else None, values))
+    return Sums(*_figures(address, kind, shape, strides, tables() if sketch else None, values, first))
+
+
+def leaf_text(elements: Elements, frame: tuple[bytes, ...], *, sketch: bool) -> bytes:
+    """Return the leaf of a tensor as `json_text.value_text` gives it, from the parts that `json_text.leaf_frame` gives.
+
+    Its figures are those of `statistics.summary_of`.
+    """
+    address, kind, shape, strides, values, _ = elements
+    return _leaf(address, kind, shape, strides, tables() if sketch else None, values, frame)
 
 
 def elements_of(array: np.ndarray) -> Elements | None:
@@ -124,15 +138,15 @@ def elements_at(address: int, dtype: Kind, shape: tuple[int, ...], strides: Sequ
         if math.prod(shape) > BLOCK:
             return None
         strides = tuple(stride * dtype.itemsize for stride in strides)
-    return Elements(address, dtype.kind, shape, strides, dtype.values)
+    return Elements(address, dtype.kind, shape, strides, dtype.values, dtype.dtype)
 
 
 def kind_of(dtype: str) -> Kind | None:
     """Return how the elements of a framework's dtype are read, of its text (``torch.bfloat16``); None for others."""
     name = parse_dtype(dtype).name
     if (kind := KINDS.get(name)) is not None:
-        return Kind(kind, 2 if name == "bfloat16" else np.dtype(name).itemsize)
-    return Kind(TABLE, 1, float8_values(dtype).tobytes()) if narrow_width(dtype) == 1 else None
+        return Kind(kind, 2 if name == "bfloat16" else np.dtype(name).itemsize, None, dtype)
+    return Kind(TABLE, 1, float8_values(dtype).tobytes(), dtype) if narrow_width(dtype) == 1 else None
 
 
 @lru_cache(maxsize=1)

@@ -12,6 +12,7 @@ from msprobe_ms.arrays.dtypes import narrow_width, parse_dtype
 from msprobe_ms.arrays.npy import PLAIN_DTYPES, check_regular, load_array, read_header
 from msprobe_ms.arrays.torch_file import read_stored
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr
 
 
 class StoredTensor(NamedTuple):
@@ -43,7 +44,7 @@ def load_stored(path: Path, dtype: str) -> StoredTensor:
         codes = _mapped(path, dtype)
     name = parse_dtype(dtype).name if narrow_width(dtype) else codes.dtype.name
     if name not in PLAIN_DTYPES and not narrow_width(name):
-        raise DumpFormatError(f"{path}: dtype {name} is not sent")
+        raise DumpFormatError(tr("{path}: dtype {name} is not sent", path=path, name=name))
     return StoredTensor(name, codes.astype(codes.dtype.newbyteorder("<"), copy=False))
 
 
@@ -54,14 +55,20 @@ def _mapped(path: Path, dtype: str) -> np.ndarray:
             shape, column_major, stored = read_header(path, file, dtype)
             size, room = math.prod(shape) * stored.itemsize, path.stat().st_size - file.tell()
             if size > room:
-                raise DumpFormatError(f"{path}: cut off: {room} of {size} bytes are there")
+                raise DumpFormatError(
+                    tr("{path}: cut off: {room} of {size} bytes are there", path=path, room=room, size=size)
+                )
             if not size:
                 return np.empty(shape, stored)
             found = np.memmap(file, stored, "r", file.tell(), shape, "F" if column_major else "C")
     except OSError as error:
-        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+        ) from error
     except (ValueError, OverflowError) as error:
-        raise DumpFormatError(f"{path}: shape {str(shape)[:100]} is impossible: {error}") from error
+        raise DumpFormatError(
+            tr("{path}: shape {shape} is impossible: {error}", path=path, shape=str(shape)[:100], error=error)
+        ) from error
     return found.view(f"<u{stored.itemsize}") if stored.kind == "V" else found
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from msprobe_ms.arrays.dtypes import narrow_width, widen
 from msprobe_ms.arrays.torch_pickle import LONGEST_PICKLE, Refused, TensorRecord, describe
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr
 
 #: What an expanded tensor (stride 0) may take when spread out, in bytes: the format's own limit for tensor files.
 LARGEST_EXPANDED = 10 << 30
@@ -57,19 +58,23 @@ def _read(path: Path, *, as_stored: bool) -> tuple[np.ndarray, str]:
         with open(path, "rb") as file:
             return _load(path, file, as_stored=as_stored)
     except OSError as error:
-        raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+        ) from error
 
 
 def _load(path: Path, file: BinaryIO, *, as_stored: bool) -> tuple[np.ndarray, str]:
     head = file.read(32)
     refuse_legacy(path, head)
     if not head.startswith(_ZIP_MAGIC):
-        raise DumpFormatError(f"{path}: not a file of torch.save: it does not begin as a zip archive")
+        raise DumpFormatError(tr("{path}: not a file of torch.save: it does not begin as a zip archive", path=path))
     archive = Archive(path, file)
     try:
         tensor = describe(archive.read("data.pkl", LONGEST_PICKLE))
     except Refused as error:
-        raise DumpFormatError(f"{path}: record data.pkl: {error}; accepted: one dense tensor") from error
+        raise DumpFormatError(
+            tr("{path}: record data.pkl: {error}; accepted: one dense tensor", path=path, error=error)
+        ) from error
     order = archive.byte_order()
     record = f"data/{tensor.storage.key}"
     width = narrow_width(tensor.dtype) if as_stored else None
@@ -77,14 +82,20 @@ def _load(path: Path, file: BinaryIO, *, as_stored: bool) -> tuple[np.ndarray, s
     try:
         return view_of(shown, archive.read(record), order), tensor.dtype
     except Refused as error:
-        raise DumpFormatError(f"{path}: record {record[:200]!r}: {error}") from error
+        raise DumpFormatError(
+            tr("{path}: record {record}: {error}", path=path, record=repr(record[:200]), error=error)
+        ) from error
 
 
 def refuse_legacy(path: Path, head: bytes) -> None:
     """Refuse a file, by its first bytes, that torch before 1.6 wrote: raises DumpFormatError."""
     if _LEGACY_MAGIC in head:
         raise DumpFormatError(
-            f"{path}: saved in the format of torch before 1.6, which is not read; load it with torch and save it again"
+            tr(
+                "{path}: saved in the format of torch before 1.6, which is not read; load it with torch and "
+                "save it again",
+                path=path,
+            )
         )
 
 
@@ -99,7 +110,7 @@ class Archive:
             with zipfile.ZipFile(file) as directory:
                 records = directory.infolist()
         except Exception as error:  # a hostile directory can make zipfile raise anything
-            raise DumpFormatError(f"{path}: damaged zip archive: {error}") from error
+            raise DumpFormatError(tr("{path}: damaged zip archive: {error}", path=path, error=error)) from error
         self._records = {name: info for info in records for _, found, name in [info.filename.partition("/")] if found}
 
     def has(self, name: str) -> bool:
@@ -109,7 +120,7 @@ class Archive:
         """``<`` or ``>``, of all numbers in it."""
         order = self.read("byteorder", 16) if self.has("byteorder") else b"little"
         if order not in (b"little", b"big"):
-            raise DumpFormatError(f"{self._path}: record byteorder: neither little nor big")
+            raise DumpFormatError(tr("{path}: record byteorder: neither little nor big", path=self._path))
         return "<" if order == b"little" else ">"
 
     def read(self, name: str, most: int | None = None) -> bytes:
@@ -118,21 +129,28 @@ class Archive:
         if info is None:
             raise self._error(name, "missing")
         if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
-            raise self._error(name, "compressed or encrypted, which torch.save never does")
+            raise self._error(name, tr("compressed or encrypted, which torch.save never does"))
         if most is not None and info.file_size > most:
-            raise self._error(name, f"{info.file_size} bytes, of which {most} are accepted")
+            raise self._error(
+                name, tr("{file_size} bytes, of which {most} are accepted", file_size=info.file_size, most=most)
+            )
         if info.file_size > self._length or info.header_offset < 0:
-            raise self._error(name, f"claims {info.file_size} bytes in a file of {self._length}")
+            raise self._error(
+                name,
+                tr("claims {file_size} bytes in a file of {length}", file_size=info.file_size, length=self._length),
+            )
         self._file.seek(info.header_offset)
         header = self._file.read(30)
         if len(header) < 30 or not header.startswith(_ZIP_MAGIC):
-            raise self._error(name, "its header is damaged")
+            raise self._error(name, tr("its header is damaged"))
         self._file.seek(sum(struct.unpack_from("<HH", header, 26)), 1)
         data = self._file.read(info.file_size)
         if len(data) < info.file_size:
-            raise self._error(name, f"{len(data)} of {info.file_size} bytes are there")
+            raise self._error(
+                name, tr("{count} of {file_size} bytes are there", count=len(data), file_size=info.file_size)
+            )
         if info.CRC and zlib.crc32(data) != info.CRC:  # torch can be told to write no checksums: they are 0 then
-            raise self._error(name, "damaged: its checksum does not fit")
+            raise self._error(name, tr("damaged: its checksum does not fit"))
         return data
 
     def _error(self, name: str, what: str) -> DumpFormatError:
@@ -143,19 +161,23 @@ def view_of(tensor: TensorRecord, data: bytes, order: str) -> np.ndarray:
     """Return the tensor as a view of its storage's bytes, after every bound has been checked."""
     shape, strides = tensor.shape, tensor.strides
     if len(shape) != len(strides) or len(shape) > _MOST_DIMENSIONS or min(*shape, *strides, tensor.offset, 0) < 0:
-        raise Refused("its shape, strides and offset cannot be a tensor's")
+        raise Refused(tr("its shape, strides and offset cannot be a tensor's"))
     itemsize, stored = _stored_dtype(tensor.dtype, order)
     held = len(data) // itemsize
     if 0 in shape:
         try:
             return _decode(np.empty(0, stored), tensor).reshape(shape)
         except (ValueError, OverflowError) as error:  # numpy bounds even empty arrays
-            raise Refused(f"its shape is impossible: {error}") from error
+            raise Refused(tr("its shape is impossible: {error}", error=error)) from error
     if math.prod(shape) * itemsize > max(len(data), LARGEST_EXPANDED):
-        raise Refused(f"its shape asks for more than {LARGEST_EXPANDED >> 30} GiB")
+        raise Refused(
+            tr("its shape asks for more than {largest_expanded} GiB", largest_expanded=LARGEST_EXPANDED >> 30)
+        )
     extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
     if tensor.offset + extent > held:
-        raise Refused(f"its elements reach to {tensor.offset + extent}, the storage holds {held}")
+        raise Refused(
+            tr("its elements reach to {offset}, the storage holds {held}", offset=tensor.offset + extent, held=held)
+        )
     flat = _decode(np.frombuffer(data, stored, extent, tensor.offset * itemsize), tensor)
     steps = [stride * flat.itemsize if size > 1 else 0 for size, stride in zip(shape, strides, strict=True)]
     return np.lib.stride_tricks.as_strided(flat, shape, steps, writeable=False)

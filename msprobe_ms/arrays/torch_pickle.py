@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from msprobe_ms.support.translation import tr
+
 #: A tensor's description takes some 200 bytes, with attributes of its own a few thousand; more is something else.
 LONGEST_PICKLE = 64 << 10
 
@@ -80,10 +82,10 @@ def describe(data: bytes) -> TensorRecord:
     :raises Refused: it is damaged, describes something else than a tensor, or names anything but torch's tensors
     """
     if len(data) > LONGEST_PICKLE:
-        raise Refused(f"{len(data)} bytes are too many for the description of one tensor")
+        raise Refused(tr("{count} bytes are too many for the description of one tensor", count=len(data)))
     found = run_machine(Machine(STEPS, LITERALS), data)
     if not isinstance(found, TensorRecord):
-        raise Refused(f"it holds a {type(found).__name__}, not one tensor")
+        raise Refused(tr("it holds a {name}, not one tensor", name=type(found).__name__))
     return found
 
 
@@ -94,7 +96,7 @@ def run_machine(machine: Machine, data: bytes) -> object:
     except Refused:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
-        raise Refused(f"the pickle is damaged ({type(error).__name__})") from error
+        raise Refused(tr("the pickle is damaged ({name})", name=type(error).__name__)) from error
 
 
 def is_known(name: str) -> bool:
@@ -123,8 +125,14 @@ class Machine:
             elif step := self._steps.get(opcode.name):
                 step(self, argument)
             else:
-                raise Refused(f"instruction {opcode.name} at byte {position} has no place in a tensor")
-        raise Refused("the pickle has no end")
+                raise Refused(
+                    tr(
+                        "instruction {name} at byte {position} has no place in a tensor",
+                        name=opcode.name,
+                        position=position,
+                    )
+                )
+        raise Refused(tr("the pickle has no end"))
 
     def pop_to_mark(self) -> list[Any]:
         above, self.stack = self.stack, self.outer.pop()
@@ -150,7 +158,7 @@ class Machine:
         """``text`` is "module name"; only torch's tensors, storages, dtypes and the functions that rebuild them."""
         name = text.replace(" ", ".")
         if not is_known(name):
-            raise Refused(f"it names {name[:200]!r}, which is no part of a tensor")
+            raise Refused(tr("it names {name}, which is no part of a tensor", name=repr(name[:200])))
         self.stack.append(_Name(name))
 
     def name_from_stack(self, _: object) -> None:
@@ -235,7 +243,11 @@ STEPS: Mapping[str, Step] = {
 def _rebuild(name: object, arguments: Any) -> object:
     """What the call of a torch function would describe."""
     if not isinstance(name, _Name) or name not in _CALLS or not isinstance(arguments, tuple):
-        raise Refused(f"it calls {name[:200]!r}" if isinstance(name, str) else "it calls something that has no name")
+        raise Refused(
+            tr("it calls {name}", name=repr(name[:200]))
+            if isinstance(name, str)
+            else tr("it calls something that has no name")
+        )
     return _CALLS[name](arguments)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from msprobe_ms.arrays.metrics import Array
+from msprobe_ms.support.translation import tr
 
 #: Elements a block: memory beyond the two tensors stays at some megabytes.
 _BLOCK = 1 << 16
@@ -78,26 +79,29 @@ class Study:
         return self.size - self.absolute[EQUAL]
 
 
-def study(target: Array, golden: Array) -> Study:
-    """Study every element of two arrays of one shape, in blocks; the arrays are not changed."""
+def study(target: Array, golden: Array, *, causes: bool = True) -> Study:
+    """Study every element of two arrays of one shape, in blocks; the arrays are not changed.
+
+    Without ``causes`` it says where they differ absolutely, not relatively, and not what explains it: half of the work.
+    """
     found = Study(golden.size)
     axes = _Axes(golden.shape)
     fit = _Fit()
     for start, mine, theirs in _blocks(target, golden):
         error, relative = _errors(mine, theirs)
+        columns = mine, theirs, error, relative
         _count(found.absolute, error)
-        _count(found.relative, relative)
         axes.add(start, error)
-        fit.add(mine, theirs, error)
-        for kept, key, most in (
-            (found.largest, error, _LARGEST),
-            (found.largest_relative, relative, _LARGEST_RELATIVE),
-        ):
-            _keep(kept, most, key, start, golden.shape, (mine, theirs, error, relative))
+        _keep(found.largest, _LARGEST, error, start, golden.shape, columns)
+        if causes:
+            _count(found.relative, relative)
+            fit.add(mine, theirs, error)
+            _keep(found.largest_relative, _LARGEST_RELATIVE, relative, start, golden.shape, columns)
     found.largest.sort(key=lambda each: -each.absolute)
     found.largest_relative.sort(key=lambda each: -each.relative)
     found.axes = axes.shares()
-    found.likeness = fit.cause(golden.size) or rearranged(target, golden) if found.differing else ""
+    if causes and found.differing:
+        found.likeness = fit.cause(golden.size) or rearranged(target, golden)
     return found
 
 
@@ -116,15 +120,15 @@ def rearranged(target: Array, golden: Array) -> str:
     if target.size != golden.size or target.size < 2 or target.dtype.kind != golden.dtype.kind:
         return ""
     if target.ndim == golden.ndim == 2 and target.shape == golden.shape[::-1] and _same(target, golden.T):
-        return "equal when transposed"
+        return tr("equal when transposed")
     if target.ndim > 2 and target.ndim == golden.ndim:
         for one in range(target.ndim):
             for other in range(one + 1, target.ndim):
                 swapped = golden.swapaxes(one, other)
                 if swapped.shape == target.shape and _same(target, swapped):
-                    return f"equal when axes {one} and {other} are swapped"
+                    return tr("equal when axes {one} and {other} are swapped", one=one, other=other)
     if target.shape != golden.shape and _same(target.reshape(-1), golden.reshape(-1)):
-        return "equal but for the shape"
+        return tr("equal but for the shape")
     return ""
 
 
@@ -158,8 +162,10 @@ def _errors(mine: Array, theirs: Array) -> tuple[Array, Array]:
 
 def _count(bins: Counter[int], error: Array) -> None:
     ordinary = error[(error > 0) & np.isfinite(error)]
-    decades, counts = np.unique(np.floor(np.log10(ordinary)).astype(int), return_counts=True)
-    bins.update(dict(zip(decades.tolist(), counts.tolist(), strict=True)))
+    decades = np.floor(np.log10(ordinary)).astype(int)
+    first = decades.min(initial=0)
+    counts = np.bincount(decades - first)
+    bins.update({int(first + place): int(counts[place]) for place in np.flatnonzero(counts)})
     bins[EQUAL] += int(np.count_nonzero(error == 0))
     bins[NON_FINITE] += int(np.count_nonzero(np.isinf(error)))
 
@@ -193,8 +199,10 @@ class _Axes:
         if not (squares.any() or non_finite.any()):
             return
         places = np.arange(start, start + error.size)
-        for _, size, stride, sums, non_finite_counts in self._axes:
-            slices = places // stride % size
+        for axis, size, stride, sums, non_finite_counts in self._axes:
+            slices = places if stride == 1 else places // stride
+            if axis:
+                slices = slices % size
             sums += np.bincount(slices, squares, size)
             if non_finite.any():
                 non_finite_counts += np.bincount(slices, non_finite, size)
@@ -242,11 +250,15 @@ class _Fit:
         if self.unmeasurable or size < 3 or self.error <= 1e-12 * self.golden:
             return ""
         if self.target == 0:
-            return "the target is all zeros"
+            return tr("the target is all zeros")
         scale = self.dot / self.golden if self.golden else 0.0
         if self.golden and self.target - self.dot * scale <= _EXPLAINED * self.error:
-            return f"the target is {scale:.6g} × the golden"
+            return tr("the target is {scale:.6g} × the golden", scale=scale)
         offset = self.offset / size
         if self.error - size * offset * offset <= _EXPLAINED * self.error:
-            return f"the target is the golden {'+' if offset > 0 else '−'} {abs(offset):.6g} everywhere"
-        return "" if self.golden else "the golden is all zeros"
+            return tr(
+                "the target is the golden {value} {offset:.6g} everywhere",
+                value="+" if offset > 0 else "−",
+                offset=abs(offset),
+            )
+        return "" if self.golden else tr("the golden is all zeros")

@@ -35,6 +35,7 @@ class Finding:
     ``alone``  what goes into the bad call agrees, so that it is the one
     ``first``  the bad call is the first that was recorded, and what goes into it differs: the fault lies before
     ``lone``   the first call that one side alone has, before the bad one; "" for none
+    ``parted`` the last call before that whose results agree, and the first that each side alone has
     ``fed``    the first of the bad call's inputs that differs; "" for none
     ``calls``  how many both sides have
     """
@@ -46,6 +47,7 @@ class Finding:
     lone: str = ""
     fed: str = ""
     calls: int = 0
+    parted: tuple[Ends, Ends] = (Ends(), Ends())
 
 
 def decide(target: Path, golden: Path, report: Path | None = None) -> Finding:
@@ -74,11 +76,12 @@ def decide(target: Path, golden: Path, report: Path | None = None) -> Finding:
 
 
 def _finding(pairs: Sequence[Pair]) -> Finding:
-    good, lone, seen = Ends(), "", 0
+    good, lone, parted, seen = Ends(), "", (Ends(), Ends()), 0
     compared = [pair for pair in pairs if pair.target is not None and pair.golden is not None]
-    for pair in pairs:
+    for place, pair in enumerate(pairs):
         if pair.target is None or pair.golden is None:
-            lone = lone or next(each.name for each in (pair.target, pair.golden) if each is not None)
+            if not lone:
+                lone, parted = _name_of(pair), (good, _first_alone(pairs[place:]))
             continue
         seen += 1
         ends = Ends(pair.target.name, pair.golden.name)
@@ -88,8 +91,20 @@ def _finding(pairs: Sequence[Pair]) -> Finding:
             continue
         alone = bool(inputs) and all(inputs.values())
         fed = next((name for name, agrees in inputs.items() if not agrees), "")
-        return Finding(ends, good, alone, not alone and seen == 1, lone, fed, len(compared))
-    return Finding(None, good, lone=lone, calls=len(compared))
+        return Finding(ends, good, alone, not alone and seen == 1, lone, fed, len(compared), parted)
+    return Finding(None, good, lone=lone, calls=len(compared), parted=parted)
+
+
+def _name_of(pair: Pair) -> str:
+    return next(each.name for each in (pair.target, pair.golden) if each is not None)
+
+
+def _first_alone(pairs: Sequence[Pair]) -> Ends:
+    """The first call of each side that the other has not; "" of a side that has none."""
+    return Ends(
+        next((pair.target.name for pair in pairs if pair.target is not None and pair.golden is None), ""),
+        next((pair.golden.name for pair in pairs if pair.golden is not None and pair.target is None), ""),
+    )
 
 
 def _verdicts(pair: Pair, *, inputs: bool) -> dict[str, bool]:
@@ -133,36 +148,47 @@ class Decision:
 def follow(asked: Round, finding: Finding, goods: Sequence[Ends], factor: int) -> Decision:
     """Decide what comes after a round. ``goods``: where the rounds before began, the latest last."""
     bad = finding.bad
+    if finding.lone and not finding.alone and asked.skip > 1:
+        # Sparse recording takes other calls of each side from there on.
+        after, until = finding.parted
+        closer = Round(max(1, asked.skip // factor), asked.after if after == Ends() else after, until)
+        return Decision(closer, tr("the two sides make different calls, {range}", range=_range(closer)))
     if bad is None:
         if finding.lone:
             return Decision(
                 None,
-                tr("every call that both sides have agrees; {lone} is on one side alone", lone=finding.lone),
+                tr("every call that both sides have agrees; {lone} is only on one side", lone=finding.lone),
                 finding.lone,
             )
         whole = asked.after == asked.until == Ends()
         said = tr("nothing differs {which}", which=tr("in the step") if whole else _range(asked))
         if asked.whole > 1:
-            return Decision(_closer(Round(asked.whole), factor), tr("{said}: closer, from the beginning", said=said))
+            return Decision(
+                _closer(Round(asked.whole), factor),
+                tr("{said}; next, with a smaller distance, from the beginning", said=said),
+            )
         if asked.skip <= 1:
             return Decision(None, said)
         if asked.until == Ends() and finding.good not in (Ends(), asked.after):
             behind = Round(1, finding.good, Ends(), asked.skip)
             return Decision(
                 behind,
-                tr("{said} in every {skip}th call: what comes behind the last of them", said=said, skip=asked.skip),
+                tr(
+                    "{said} in every {skip}th call; next, the calls after the last of these", said=said, skip=asked.skip
+                ),
             )
         # What is wrong may fade before the next call that is recorded.
-        return Decision(_closer(asked, factor), tr("{said} in every {skip}th call: closer", said=said, skip=asked.skip))
-    if finding.alone:
         return Decision(
-            None, tr("{target}: what goes in agrees, what comes out differs", target=bad.target), bad.target
+            _closer(asked, factor),
+            tr("{said} in every {skip}th call; next, with a smaller distance", said=said, skip=asked.skip),
         )
+    if finding.alone:
+        return Decision(None, tr("{target}: its inputs agree, its outputs differ", target=bad.target), bad.target)
     if finding.lone:
         return Decision(
             None,
             tr(
-                "the two sides' calls are not the same from {lone} on, before {target}",
+                "from {lone} on the two sides make different calls, before {target}",
                 lone=finding.lone,
                 target=bad.target,
             ),
@@ -172,13 +198,13 @@ def follow(asked: Round, finding: Finding, goods: Sequence[Ends], factor: int) -
         before = next((each for each in reversed(goods[:-1]) if each != asked.after), Ends())
         return Decision(
             Round(asked.skip, before, bad),
-            tr("{target} is fed something else already: the range begins earlier", target=bad.target),
+            tr("the inputs of {target} differ already: the range must begin earlier", target=bad.target),
         )
     after = finding.good if finding.good != Ends() else asked.after
     if asked.skip <= 1:
         if finding.fed and finding.good != Ends():
             said = tr(
-                "{target}: its {fed} differs, though every call recorded before it agrees",
+                "{target}: its {fed} differs, although every call recorded before it agrees",
                 target=bad.target,
                 fed=finding.fed,
             )
@@ -187,7 +213,7 @@ def follow(asked: Round, finding: Finding, goods: Sequence[Ends], factor: int) -
         return Decision(
             None,
             tr(
-                "{target} is the first that differs, {closest}; what feeds it was not recorded",
+                "{target} is the first that differs, {closest}; the calls that produce its inputs were not recorded",
                 target=bad.target,
                 closest=closest,
             ),
@@ -203,5 +229,9 @@ def _closer(asked: Round, factor: int) -> Round:
 
 
 def _range(asked: Round) -> str:
-    after, until = asked.after.target or "the beginning", asked.until.target or "the end"
-    return tr("after {after}, at {until} at the latest", after=after, until=until)
+    after, until = asked.after.target, asked.until.target
+    if after and until:
+        return tr("after {after}, at the latest at {until}", after=after, until=until)
+    if until:
+        return tr("at the latest at {until}", until=until)
+    return tr("after {after}", after=after) if after else tr("in the step")

@@ -79,7 +79,7 @@ def bisect(
                 )
             )  # fmt: skip
             _write_state(folder, decision, goods, told)
-            what = tr("every {skip}th call", skip=asked.skip) if asked.skip > 1 else "every call"
+            what = tr("every {skip}th call", skip=asked.skip) if asked.skip > 1 else tr("every call")
             tell(
                 tr(
                     "round {number}: {what}, {calls} compared: {said}",

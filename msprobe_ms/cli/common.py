@@ -7,14 +7,18 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from msprobe_ms.cli.language import add_language
-from msprobe_ms.cli.parser import HelpFormatter, mistaken
+from msprobe_ms.cli.parser import CommandParser, HelpFormatter, mistaken
 from msprobe_ms.comparison.reporting.colours import paint_verdicts
+from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import one_a_line, show_path
 from msprobe_ms.support.translation import tr, tr_join
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.pairing.rules.files import Mappings
 
 #: Exit statuses: done; a divergence was found, and ``--exit-code`` asked to tell; it could not be done.
 DONE, DIVERGENT, FAILED = 0, 1, 2
@@ -33,15 +37,13 @@ def set_log_level(name: str) -> None:
 
 def add_command(
     commands: Any, name: str, run: Callable[[argparse.Namespace], Any], summary: str, epilog: str | None = None
-) -> argparse.ArgumentParser:
+) -> CommandParser:
     """Add a command to ``commands`` (argparse's subparsers); ``run`` takes the options and returns the exit status,
     or what is to be called for it when the command has nothing more to print.
 
     ``epilog`` stands below its help as it is written.
     """
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=summary, epilog=epilog, formatter_class=HelpFormatter
-    )
+    parser: CommandParser = commands.add_parser(name, help=summary, epilog=epilog, formatter_class=HelpFormatter)
     parser.set_defaults(run=run)
     add_language(parser)
     return parser
@@ -50,6 +52,11 @@ def add_command(
 def print_lines(lines: Iterable[str], file: Any = None) -> None:
     """Print lines, in which names from files may stand; to standard output where no ``file`` is given."""
     print(one_a_line(lines), file=file, flush=True)
+
+
+def without_memory(error: MemoryError) -> str:
+    """Return the message for a command that the memory did not suffice for."""
+    return tr("not enough memory: {error}", error=error) if str(error) else tr("not enough memory")
 
 
 def print_report(path: Path) -> None:
@@ -93,14 +100,29 @@ def _writable(text: str) -> Path:
     return Path(text)
 
 
-def add_parameter_pairing(parser: argparse.ArgumentParser, **layer_mapping: Any) -> None:
-    """Add the options that name parameters as the other side does; ``layer_mapping``: how ``-lm`` is taken."""
+def add_parameter_pairing(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name parameters as the other side does; `parameter_mappings` reads them."""
     pairing = parser.add_argument_group("pairing")
     pairing.add_argument(
-        "-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children", **layer_mapping
+        "-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children", nargs="?", const=True
     )
     pairing.add_argument("-cm", "--cell_mapping", type=Path, metavar="YAML", help="renames of modules")
     pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full parameter names")
+
+
+def parameter_mappings(options: argparse.Namespace, command: str) -> Mappings:
+    """Read the files of these options. Raises UsageError for ``-lm`` without one."""
+    from msprobe_ms.comparison.pairing.rules.files import load_mappings
+
+    if options.layer_mapping is True:
+        raise UsageError(
+            tr(
+                "{command}: -lm needs a file: modules are paired by what they compute, and parameters alone do not "
+                "show that. `msprobe compare ... -lm` of two dumps writes such a file: layer_mapping_<time>.yaml",
+                command=command,
+            )
+        )
+    return load_mappings(options.cell_mapping, options.layer_mapping, options.data_mapping)
 
 
 def output_folder(options: argparse.Namespace) -> Path:

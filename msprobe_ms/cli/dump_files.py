@@ -12,7 +12,7 @@ from msprobe_ms.cli.common import DONE, FAILED, add_command, add_output, print_l
 from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 if TYPE_CHECKING:
     from msprobe_ms.convert import Converted
@@ -86,7 +86,7 @@ def _convert(options: argparse.Namespace) -> int:
         return _convert_device_dumps(options)
     missing = [name for name, given in (("FILE", options.files), ("--to", options.to)) if not given]
     if missing:
-        options.usage_error(tr("the following arguments are required: {missing}", missing=", ".join(missing)))
+        options.usage_error(tr("the following arguments are required: {missing}", missing=tr_list(missing)))
     source = Source(options.dtype, options.shape)
     folder = options.output_path or options.output
     results = convert(options.files, options.to, folder, source, overwrite=options.overwrite)

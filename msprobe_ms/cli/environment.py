@@ -7,26 +7,37 @@ import os
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.cli.common import DONE, add_command, exit_status, print_lines, print_verdict
+from msprobe_ms.cli.common import (
+    DONE,
+    add_command,
+    add_parameter_pairing,
+    exit_status,
+    parameter_mappings,
+    print_lines,
+    print_verdict,
+)
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join
 
 _EPILOG = tr("""\
 examples:
   msprobe config_check -d train.sh model.yaml --dump dump/step0 -o target.zip     (in each environment)
   msprobe config_check -c target.zip golden.zip -o out
+  msprobe config_check -c mindspore.zip pytorch.zip -lm layer_mapping.yaml -o out
 
-Collected are the versions of packages, the variables that devices and frameworks read, settings of launch files, and,
-with a dump of L0 or mix, figures of the data and of the weights. Values that may be secret are not kept.""")
+It collects the versions of packages, the variables that devices and frameworks read, the settings of launch files and
+scripts (of a .py: constants, defaults of options, arguments of optimizers, data and seeds), and, with a dump of L0 or
+mix, figures of the data and of the weights. Values that may be secret are not kept. Weights pair as in compare_weights;
+-lm FILE, -cm FILE or -dm FILE pairs names that differ. See docs/environment.md.""")
 
 
 def add_config_check(commands: Any) -> None:
-    told = tr("compare what two trainings run in: packages, variables, settings, data and weights")
+    told = tr("compare the environments of two trainings: packages, variables, settings, data and weights")
     parser = add_command(commands, "config_check", _run, told, _EPILOG)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
         "-d", "--dump_files", nargs="*", type=Path, metavar="FILE",
-        help="collect this environment; FILEs are launch files: shell scripts, yaml, json",
+        help="collect this environment; FILEs hold settings: shell scripts, yaml, json, Python scripts",
     )  # fmt: skip
     what.add_argument(
         "-c", "--compare", nargs=2, type=Path, metavar=("TARGET", "GOLDEN"), help="compare two collections"
@@ -38,14 +49,18 @@ def add_config_check(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("--csv", action="store_true", help="write the table as csv (default: xlsx)")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 where what changes numbers differs")
+    add_parameter_pairing(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
     from msprobe_ms.environment.collect import collect, read_collection, write_collection
-    from msprobe_ms.environment.compare import Status, compare_collections
+    from msprobe_ms.environment.compare import Status, compare_collections, section_title
     from msprobe_ms.environment.report import environment_lines, write_environments
 
+    mappings = parameter_mappings(options, "config_check")
     if options.compare is None:
+        if options.layer_mapping or options.cell_mapping or options.data_mapping:
+            raise UsageError(tr("config_check: -lm, -cm and -dm belong to -c, which compares"))
         path = options.output_path or Path("environment.zip")
         if path.is_dir():
             raise UsageError(
@@ -53,14 +68,16 @@ def _run(options: argparse.Namespace) -> int:
             )
         collection = collect(options.dump_files, options.dump, os.environ)
         write_collection(collection, path)
-        counts = ", ".join(
-            tr("{count} {section}", count=len(found), section=section) for section, found in collection.items()
-        )
-        print_lines([tr("{path}: {counts}", path=path, counts=counts)])
+        counts = [
+            tr("{count} {section}", count=len(found), section=section_title(section))
+            for section, found in collection.items()
+        ]
+        print_lines([tr("{path}: {counts}", path=path, counts=tr_join(", ", counts))])
         return DONE
     if options.dump is not None:
         raise UsageError(tr("config_check: --dump belongs to -d; a collection holds what it had of a dump"))
-    rows = compare_collections(*map(read_collection, options.compare))
+    target, golden = map(read_collection, options.compare)
+    rows = compare_collections(target, golden, mappings)
     print_verdict(environment_lines(rows))
     page, table = write_environments(rows, options.output_path or Path("output"), options.compare, csv=options.csv)
     print_lines([tr("report: {path}", path=page), tr("table: {each}", each=table)])

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.cli.common import DONE, add_command, add_output, numbers, output_folder, print_lines
-from msprobe_ms.cli.compare import add_pairing
+from msprobe_ms.cli.comparison.options import add_pairing
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 _EPILOG = tr("""\
 formats:
@@ -24,7 +24,7 @@ examples:
 
 
 def add_export(commands: Any) -> None:
-    told = tr("write what a dump, or a comparison of two, shows, for other viewers")
+    told = tr("export a dump, or a comparison of two dumps, for other viewers")
     parser = add_command(commands, "export", _export, told, _EPILOG)
     dumps = parser.add_argument_group("dumps")
     dump = tr("a dump.json, a rank or step folder, a dump root")
@@ -79,7 +79,7 @@ def _graph_visualize(options: argparse.Namespace) -> int:
     given = [name for name in _PARALLEL if getattr(options, name.lstrip("-")) is not None]
     if given:
         raise UsageError(
-            tr("graph_visualize: {given}: ranks are not merged into one model; leave them out", given=", ".join(given))
+            tr("graph_visualize: {given}: ranks are not merged into one model; leave them out", given=tr_list(given))
         )
     options.rank, options.step, options.to, options.thresholds = [], [], "vis.db", None
     options.cell_mapping = options.api_mapping = options.data_mapping = None

@@ -12,6 +12,7 @@ from msprobe_ms.cli.common import (
     add_parameter_pairing,
     exit_status,
     output_folder,
+    parameter_mappings,
     print_lines,
     print_verdict,
 )
@@ -22,8 +23,8 @@ examples:
   msprobe grad_compare mindspore_gradients pytorch_gradients -o out
   msprobe grad_compare run1 run2 --exit-code
 
-Read is what task grad_probe wrote, here or in msprobe: the dump_path of a training, or the folder of one rank. Names of
-MindSpore and PyTorch are paired as compare_weights does. See docs/gradients.md.""")
+TARGET and GOLDEN are what task grad_probe wrote, here or in msprobe: the dump_path of a training, or the folder of one
+rank. Parameters pair as in compare_weights; -lm FILE or -dm FILE pairs names that differ. See docs/gradients.md.""")
 
 
 def add_grad_compare(commands: Any) -> None:
@@ -40,11 +41,10 @@ def _run(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` needs none of it.
     from tqdm import tqdm
 
-    from msprobe_ms.comparison.pairing.rules.files import load_mappings
     from msprobe_ms.gradients.compare import compare_gradients
     from msprobe_ms.gradients.report import gradient_lines, write_gradients
 
-    mappings = load_mappings(options.cell_mapping, options.layer_mapping, options.data_mapping)
+    mappings = parameter_mappings(options, "grad_compare")
     with tqdm(unit="step", disable=None) as bar:
 
         def tell(done: int, all_of_them: int) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.cli.common import LOG_LEVELS, add_command, set_log_level
-from msprobe_ms.cli.compare import add_compare
-from msprobe_ms.cli.parser import mistaken
+from msprobe_ms.cli.comparison.compare import add_compare
+from msprobe_ms.cli.parser import HelpFormatter, mistaken
 from msprobe_ms.cli.run import add_values, run_recorded
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.translation import tr
@@ -34,7 +34,9 @@ _FOLDER = "msit_dump"
 
 
 def add_llm(commands: Any) -> None:
-    parser = commands.add_parser("llm", help=tr("the commands of msit: dump, compare, errcheck"))
+    parser = commands.add_parser(
+        "llm", help=tr("the commands of msit: dump, compare, errcheck"), formatter_class=HelpFormatter
+    )
     parser.set_defaults(run=lambda options: _without_command())
     below = parser.add_subparsers(dest="llm_command", metavar="COMMAND")
     _add_dump(below)

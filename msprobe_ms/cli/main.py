@@ -13,9 +13,9 @@ from msprobe_ms.cli.accuracy.prove import add_prove
 from msprobe_ms.cli.accuracy.receiving import add_certificates
 from msprobe_ms.cli.accuracy.single_api import add_op_generate, add_run_overflow_check
 from msprobe_ms.cli.bisect import add_bisect
-from msprobe_ms.cli.common import FAILED
-from msprobe_ms.cli.compare import add_compare, add_merge_result
-from msprobe_ms.cli.compare_kernels import add_nan_analyze, add_overflow_check
+from msprobe_ms.cli.common import FAILED, without_memory
+from msprobe_ms.cli.comparison.compare import add_compare
+from msprobe_ms.cli.comparison.merge_result import add_merge_result
 from msprobe_ms.cli.dump_files import add_convert, add_index, add_recover
 from msprobe_ms.cli.environment import add_config_check
 from msprobe_ms.cli.export import add_export, add_graph_visualize
@@ -26,6 +26,7 @@ from msprobe_ms.cli.help.doctor import add_doctor
 from msprobe_ms.cli.help.refused import add_refused
 from msprobe_ms.cli.language import add_language, asked_language
 from msprobe_ms.cli.llm import add_llm
+from msprobe_ms.cli.non_finite import add_nan_analyze, add_overflow_check
 from msprobe_ms.cli.output import lasting_output
 from msprobe_ms.cli.parse import add_parse
 from msprobe_ms.cli.parser import CommandParser, HelpFormatter
@@ -67,6 +68,9 @@ def _command(arguments: Sequence[str]) -> int | Callable[[], int]:
         where = f"{for_terminal(str(error.filename))}: " if error.filename is not None else ""
         what = tr("{strerror}; accepted are paths that can be read", strerror=error.strerror or error)
         print(f"msprobe: {where}{translated(what)}", file=sys.stderr)
+        return FAILED
+    except MemoryError as error:
+        print(f"msprobe: {translated(without_memory(error))}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         print("msprobe:", translated(tr("interrupted")), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Console command ``parse``: look at tensor files and dumps one by one, at a prompt."""
+"""Console command ``parse``: look at tensor files and dumps interactively."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from msprobe_ms.cli.common import DONE, FAILED, add_command, print_lines, print_verdict
+from msprobe_ms.cli.common import DONE, FAILED, add_command, print_lines, print_verdict, without_memory
 from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.translation import tr
 
@@ -25,7 +25,7 @@ Files end in .npy, .pt or .bin. The exit status is 2 where a line of standard in
 
 
 def add_parse(commands: Any) -> None:
-    add_command(commands, "parse", _parse, tr("look at tensor files and dumps one by one, at a prompt"), _EPILOG)
+    add_command(commands, "parse", _parse, tr("look at tensor files and dumps interactively"), _EPILOG)
 
 
 def _parse(_: argparse.Namespace) -> int:
@@ -67,6 +67,9 @@ class Prompt(cmd.Cmd):
         except (MsprobeError, OSError, ValueError) as error:  # ValueError: quotes that do not end, a NUL in a path
             self.failed = True
             print_lines([tr("msprobe: {error}", error=error)], sys.stderr)
+        except MemoryError as error:
+            self.failed = True
+            print_lines([tr("msprobe: {error}", error=without_memory(error))], sys.stderr)
         except KeyboardInterrupt:
             print_lines(["interrupted"], sys.stderr)
         return False

@@ -8,8 +8,8 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
-from unicodedata import east_asian_width
 
+from msprobe_ms.support.columns import display_width
 from msprobe_ms.support.translation import Message, tr, translated
 
 #: What argparse says of a value that is not among the accepted ones, with quotes or without.
@@ -42,6 +42,8 @@ _HELP = (
     tr("show program's version number and exit"),
 )
 
+#: The colon behind a heading in Chinese.
+_HEADING = re.compile("(?<=[\u4e00-\u9fff）]):$", re.MULTILINE)
 #: What does not begin a line.
 _CLOSING = "，。；：、！？）》」”"
 #: Accepted values that are all named beside the one that may be meant.
@@ -50,6 +52,10 @@ _FEW = 8
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Formats help as argparse does, in the language of the user; descriptions stand as they are written."""
+
+    def format_help(self) -> str:
+        """The help; behind a heading in Chinese stands its own colon."""
+        return _HEADING.sub("：", super().format_help())
 
     def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
         super().add_usage(usage, actions, groups, translated(tr("usage: ")) if prefix is None else prefix)
@@ -70,6 +76,9 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 class CommandParser(argparse.ArgumentParser):
     """Parses a command line; a mistake is told with the usage of the command that it was made in."""
 
+    #: Whether the first word that is no option is the ``script``, and all behind it its ``arguments`` as they stand.
+    runs_script = False
+
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
@@ -79,6 +88,35 @@ class CommandParser(argparse.ArgumentParser):
             parser = self._command(getattr(options, "command", None))
             parser.error(f"unrecognized arguments: {' '.join(map(parser.unknown, unknown))}")
         return options
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse the arguments that are known; of those of a script argparse would take some for options of ours."""
+        if not self.runs_script:
+            return super().parse_known_args(args, namespace)
+        words = list(sys.argv[1:] if args is None else args)
+        place = self._behind_options(words)
+        options, unknown = super().parse_known_args(words[:place], namespace)
+        if script := words[place + 1 :] if words[place : place + 1] == ["--"] else words[place:]:
+            options.script, options.arguments = script[0], script[1:]
+        return options, unknown
+
+    def _behind_options(self, words: Sequence[str]) -> int:
+        """Where the options end, with their values."""
+        place = 0
+        while place < len(words) and words[place].startswith("-") and words[place] not in ("-", "--"):
+            takes = self._takes(words[place])
+            place += 1
+            if takes is None or (takes == "?" and place < len(words) and not words[place].startswith("-")):
+                place += 1
+        return min(place, len(words))
+
+    def _takes(self, word: str) -> int | str | None:
+        """How many values the option takes, as argparse's ``nargs`` says it: None is one."""
+        found = {each.dest: each for name, each in self._option_string_actions.items() if name.startswith(word)}
+        action = self._option_string_actions.get(word) or (next(iter(found.values())) if len(found) == 1 else None)
+        return 0 if action is None else action.nargs
 
     def unknown(self, argument: str) -> str:
         """Return an argument that is not known, with what it may have meant."""
@@ -136,7 +174,7 @@ def _wide_lines(text: str, width: int) -> Iterator[str]:
     """Break a text into lines by what a terminal takes for it: a Chinese character is two wide, and may end a line."""
     line, taken = "", 0
     for word in re.findall(r"[!-~]+|\s+|.", text):
-        wide = sum(2 if east_asian_width(each) in "WF" else 1 for each in word)
+        wide = display_width(word)
         if line and taken + wide > width and word not in _CLOSING:
             yield line.rstrip()
             line, taken = "", 0

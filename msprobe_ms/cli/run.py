@@ -12,7 +12,7 @@ from msprobe_ms.cli.accuracy.receiving import add_encryption
 from msprobe_ms.cli.common import add_command, seconds
 from msprobe_ms.cli.parser import mistaken
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 if TYPE_CHECKING:
     from msprobe_ms.accuracy.online.settings import Budget, Judging
@@ -33,17 +33,27 @@ The network is the one given to value_and_grad, grad, GradOperation, TrainOneSte
 module called. A step ends when the optimizer has run, each of them where there are several; without any, when the
 network is called again. The log says what they were taken for. See docs/run.md, for --check docs/accuracy_check.md.""")
 
+#: Levels of a configuration; `run` refuses the last with a word of its own.
+_LEVELS = ("L0", "L1", "mix", "L2", "debug")
+
 
 def add_run(commands: Any) -> None:
     parser = add_command(
         commands, "run", _run, tr("run a training script that was not edited, and record it"), _RUN_EPILOG
     )
+    parser.runs_script = True
     parser.add_argument("--config", type=Path, metavar="FILE", help="config.json (default: statistics at level L1)")
     parser.add_argument("--level", help="overrides the file: L0, L1, mix, L2")
-    parser.add_argument("--task", help="overrides the file: statistics, tensor, structure, overflow_check")
+    parser.add_argument(
+        "--task",
+        help=tr(
+            "overrides the file: statistics, tensor, structure, overflow_check, free_benchmark; at L2 exception_dump"
+        ),
+    )
     parser.add_argument("--dump_path", metavar="DIR", help="overrides the file")
     parser.add_argument("--step", type=_steps, metavar="N,N,…", help="overrides the file: steps to record, such as 0,5")
-    _add_check(parser.add_argument_group("check", "judge a sample of the API calls while the training goes on"))
+    judges = tr("judge a sample of the API calls while the training goes on")
+    _add_check(parser.add_argument_group("check", judges))
     parser.add_argument(
         "--exec", metavar="COMMAND", help="a shell command in place of the script, all Pythons below it"
     )
@@ -163,6 +173,14 @@ def _debugger_settings(options: argparse.Namespace, further: dict[str, Any]) -> 
         "step": options.step,
         "settings": further,
     }
+    if options.level is not None and options.level not in _LEVELS:
+        raise UsageError(
+            tr(
+                "argument level: {level} is not accepted; use one of {levels}",
+                level=options.level,
+                levels=tr_list(level for level in _LEVELS if level != "debug"),
+            )
+        )
     config = load_config(**settings)  # a mistake is told before the script begins
     if config.level == "debug":
         raise UsageError(
@@ -202,9 +220,9 @@ def run_recorded(
     if not dumps and not may_be_empty:
         logger.warning(
             tr(
-                "msprobe run: nothing was recorded: no Python that {command} ran called a network; those are "
-                "recorded in which msprobe_ms is installed, on this machine, and that begin without -S, -E "
-                "and -I",
+                "msprobe run: nothing was recorded: no Python that {command} ran called a network that the "
+                "configuration selects; a Python is recorded if msprobe_ms is installed in it, on this machine, "
+                "and if it begins without -S, -E and -I",
                 command=repr(command),
             ),
         )

@@ -25,7 +25,7 @@ def add_view(commands: Any) -> None:
     )
     add_output(parser, tr("where pages go (default ./output)"))
     parser.add_argument(
-        "--html-rows", choices=("all",), help="figures of all values, however many (default: 12 MB at most)"
+        "--html-rows", choices=("all",), help="put the figures of all values in the page (default: at most 12 MB)"
     )
     parser.add_argument("--html-no-stacks", action="store_true", help="no call sites and no paths in the page")
 

@@ -13,6 +13,7 @@ from msprobe_ms.cli.common import (
     add_parameter_pairing,
     exit_status,
     output_folder,
+    parameter_mappings,
     print_lines,
     print_report,
     print_verdict,
@@ -40,28 +41,18 @@ def add_compare_weights(commands: Any) -> None:
     add_output(parser, tr("where the table goes (default ./output)"))
     parser.add_argument("--csv", action="store_true", help="write the table as csv (default: xlsx)")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when a parameter differs or is missing")
-    add_parameter_pairing(parser, nargs="?", const=True)
+    add_parameter_pairing(parser)
 
 
 def _run(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` needs none of it.
     from tqdm import tqdm
 
-    from msprobe_ms.comparison.pairing.rules.files import load_mappings
-    from msprobe_ms.support.errors import UsageError
     from msprobe_ms.weights.compare import compare_weights
     from msprobe_ms.weights.open import open_weights
     from msprobe_ms.weights.report import weight_lines, write_renamed, write_weights
 
-    if options.layer_mapping is True:
-        raise UsageError(
-            tr(
-                "compare_weights: -lm needs a file: layers are found by what they did, which a file of "
-                "weights does not tell; `msprobe compare ... -lm` of two dumps writes "
-                "layer_mapping_<time>.yaml, which is accepted here"
-            )
-        )
-    mappings = load_mappings(options.cell_mapping, options.layer_mapping, options.data_mapping)
+    mappings = parameter_mappings(options, "compare_weights")
     with open_weights(options.target) as target, open_weights(options.golden) as golden:
         quiet = True if len(target.weights) < _LONG else None
         with tqdm(total=len(target.weights), unit="parameter", disable=quiet) as bar:

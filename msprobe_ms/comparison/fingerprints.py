@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.statistics import element_count, elements_of
+from msprobe_ms.comparison.statistics import element_count
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.model import Item
 
@@ -19,8 +19,11 @@ def fingerprint(row: Row, side: Side = TARGET) -> Fingerprint | None:
         table, number = tables[side], theirs if side else ours
         if number in table.irregular:
             return None
-        maximum, minimum, mean, norm = table.statistics[4 * number : 4 * number + 4]
-        return None if maximum == minimum else (elements_of(table.sort(number)[3]), maximum, minimum, mean, norm)
+        statistics, first = table.statistics, 4 * number
+        maximum, minimum = statistics[first], statistics[first + 1]
+        if maximum == minimum:
+            return None
+        return table.elements(number), maximum, minimum, statistics[first + 2], statistics[first + 3]
     item = row.golden if side else row.target
     return None if item is None else fingerprint_of(item)
 

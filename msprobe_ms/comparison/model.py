@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
 from msprobe_ms.comparison.terms import TARGET, Mode, PairedBy, RowColour, Side, Stage, Verdict
 from msprobe_ms.dump.columns import ItemTable
@@ -65,18 +67,20 @@ class Row:
     ``deviation``  filled by measure: relative difference of the pair as one number (0 = equal, inf = not comparable
                    in value, e.g. other shape or one-sided NaN); None when there is nothing to compare
     ``tolerance``  the deviation up to which the two are held to agree; None together with ``deviation``
+    ``unread``     filled by measure: of two tensors something recorded could not be compared, as it is no figure, dtype
+                   or shape, in a file that could not be read, or on one side alone
     ``explained``  filled by the origin finder: what lets the row pass though it is beyond its tolerance, or holds it to
                    less than that; None for neither
     ``inherited_from``  filled by the origin finder: the name of the entry where the row's difference began; "" where it
                    does not differ, begins here or came by drift
     ``result``     filled by judge: the text of the Result / Accuracy column
-    ``reason``     filled by judge: one reason, a person can read it
+    ``reason``     filled by judge: one reason, a person can read it; what makes it of the row, where many have one
     ``colour``     filled by judge
     """
 
     __slots__ = (
-        "_golden", "_tables", "_target", "colour", "deviation", "explained", "inherited_from", "measured", "reason",
-        "result", "state", "tolerance",
+        "_golden", "_reason", "_tables", "_target", "colour", "deviation", "explained", "inherited_from", "measured",
+        "result", "state", "tolerance", "unread",
     )  # fmt: skip
 
     def __init__(
@@ -95,8 +99,18 @@ class Row:
         self.measured = measured
         self.deviation, self.tolerance = deviation, tolerance
         self.explained: Allowance | None = None
-        self.inherited_from = self.result = self.reason = ""
+        self.unread = False
+        self.inherited_from = self.result = ""
+        self._reason: str | Callable[[Row], str] = ""
         self.colour = _NO_COLOUR
+
+    @property
+    def reason(self) -> str:
+        return self._reason if isinstance(self._reason, str) else self._reason(self)
+
+    @reason.setter
+    def reason(self, reason: str | Callable[[Row], str]) -> None:
+        self._reason = reason
 
     @property
     def target(self) -> Item | None:
@@ -124,6 +138,20 @@ class Row:
         """The columns of one side, and the number of its item there; None where it is not there."""
         place = self._target if side is TARGET else self._golden
         return (self._tables[side], place) if type(place) is int else None  # type: ignore[index]
+
+    def extremes(self, side: Side) -> tuple[Statistic, Statistic] | None:
+        """Max and Min of the item of one side, which need not be made for it; None where it is not there."""
+        if (stored := self.stored(side)) is not None:
+            return stored[0].extremes(stored[1])
+        item = self.target if side is TARGET else self.golden
+        return None if item is None else (item.maximum, item.minimum)
+
+    def is_tensor(self, side: Side) -> bool:
+        """Whether one side has an item that is a tensor."""
+        if (stored := self.stored(side)) is not None:
+            return stored[0].sort(stored[1])[0] == "tensor"
+        item = self.target if side is TARGET else self.golden
+        return item is not None and item.kind == "tensor"
 
     def _state(self) -> str:
         for side, place in enumerate((self._target, self._golden)):
@@ -264,17 +292,21 @@ class Shares:
 
     ``modules``, ``calls``  how many of how many; None where a side recorded none
     ``target``, ``golden``  paths of the modules without a counterpart, by the side that has them
+    ``elsewhere``   how many modules of all were compared by their outputs only
+    ``functions``   calls of functions without a counterpart, of the target and of the golden, if functions are counted
     """
 
     modules: tuple[int, int] | None = None
     calls: tuple[int, int] | None = None
     target: Sequence[str] = ()
     golden: Sequence[str] = ()
+    elsewhere: int = 0
+    functions: tuple[Sequence[str], Sequence[str]] = ((), ())
 
 
-@dataclass(slots=True)
+@dataclass
 class Comparison:
-    """Everything one run of compare found.
+    """Everything one run of compare found; its pairs are measured and stay as they are.
 
     ``random``   random operations whose results differ: what follows them cannot be told
     ``damage``   why one of the dumps, or both, is not whole; of what it lacks nothing can be told
@@ -283,6 +315,9 @@ class Comparison:
     ``growth``   where error grows most, in words, if inputs lie far apart and nothing is the origin; else ""
     ``shares``   how much was paired
     ``asked``    what each explanation that was asked of a row allowed, of the first rows beyond their tolerance
+    ``updated``  whether the parameters have been through updates, so that errors of earlier steps may show
+    ``earlier``  whether both sides recorded steps before this one
+    ``inherits`` the earlier step whose error this one inherits, where it is known that there is one; else None
     ``verdict``  ``divergent``, ``incomplete`` or ``consistent``, once it was judged
     """
 
@@ -296,11 +331,19 @@ class Comparison:
     growth: str = ""
     shares: Shares = Shares()
     asked: Mapping[Row, list[tuple[str, Allowance | None]]] = field(default_factory=dict)
+    updated: bool = False
+    earlier: bool = False
+    inherits: int | None = None
     verdict: Verdict = Verdict.UNJUDGED
 
-    @property
-    def rows(self) -> Iterator[Row]:
-        return (row for pair in self.pairs for row in pair.rows)
+    @cached_property
+    def rows(self) -> Sequence[Row]:
+        return [row for pair in self.pairs for row in pair.rows]
+
+    @cached_property
+    def unread(self) -> Sequence[Row]:
+        """Rows of which something that was recorded could not be compared."""
+        return [row for row in self.rows if row.unread]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
+from msprobe_ms.comparison.empty import refuse_empty
 from msprobe_ms.comparison.measuring.measure import Progress, measure
 from msprobe_ms.comparison.measuring.tensors import load_both
 from msprobe_ms.comparison.model import Comparison, Outcome, Pair
@@ -60,7 +61,8 @@ class Options:
     ``profile`` names the columns and rules: ``v110``, ``latest`` or ``own``; ``thresholds`` are changes to its figures
     and to the tolerances; ``algorithms`` are the user's own metrics of real data. ``html`` writes the page to look at,
     ``html_rows`` with the figures of all rows, however many, ``html_stacks`` with call sites and paths. ``advice_form``
-    is not the profile's: that of MindStudio's analyzer.
+    is not the profile's: that of MindStudio's analyzer. ``arguments`` of the command compare ask for the same pairing
+    and measuring; None where files of them are gone.
     """
 
     mappings: Mappings = field(default_factory=Mappings)
@@ -78,6 +80,13 @@ class Options:
     html_rows: Literal["all"] | None = None
     html_stacks: bool = True
     log_values: bool = False
+    arguments: tuple[str, ...] | None = None
+
+    def command(self, target: Path, golden: Path) -> tuple[str, ...]:
+        """Return the words of the command that compares two dumps so; none where no command does."""
+        if self.arguments is None:
+            return ()
+        return "msprobe", "compare", "-tp", str(target), "-gp", str(golden), *self.arguments
 
     @property
     def report(self) -> Profile:
@@ -86,12 +95,18 @@ class Options:
 
 
 @no_garbage_collection()
-def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: bool = False) -> Comparison:
+def compare_dumps(
+    target: Dump, golden: Dump, options: Options, *, one_of_many: bool = False, after: int | None = None
+) -> Comparison:
     """Pair, measure and judge two dumps already read.
 
     ``one_of_many``: others are compared beside it, so that it shows no bar in a terminal when it takes long, begins no
     processes when there are many tensors, and leaves warnings of what all of them share to who compares them.
+    ``after``: an earlier step of this rank that diverges; values that differ now inherit that.
+
+    :raises CompareError: a dump is empty
     """
+    refuse_empty(target, golden)
     if target.mode == golden.mode:
         mode = Mode(target.mode)
     else:
@@ -116,7 +131,7 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
         )  # fmt: skip
     damage = [
         tr("{side}: {damage}", side=side, damage=dump.damage)
-        for side, dump in (("target", target), ("golden", golden))
+        for side, dump in ((tr("target"), target), (tr("golden"), golden))
         if dump.damage
     ]
     evidence = evidence_of(pairs, target, golden, mappings)
@@ -126,10 +141,15 @@ def compare_dumps(target: Dump, golden: Dump, options: Options, *, one_of_many: 
         node.pair.taken = node.ratio_taken if node.ratio_out > 1 else node.ratio_in
     far = 0 if origins or random else inputs_far_apart(evidence.nodes)
     growth = str((far and steepest(evidence.nodes)) or "")
+    evidence.release()
     origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)
     origins = name_fused_parts(origins, pairs, target, golden)
     ends = [] if damage else early_ends(pairs, target, golden)
     comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs), evidence.asked)
+    comparison.updated = evidence.updated
+    comparison.earlier = evidence.earlier is not None and evidence.earlier.were_recorded
+    if after is not None and any(row.differs for row in comparison.rows):
+        comparison.inherits = after
     comparison.verdict = verdict_of(comparison)
     judge(comparison, profile)
     if options.log_values:
@@ -150,6 +170,7 @@ def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, mappings: Mapping
     return Evidence(
         pairs, list(golden.entries.values()), load,
         damaged=bool(target.damage or golden.damage), earlier=EarlierSteps.of(target, golden, mappings),
+        frameworks=(target.framework, golden.framework),
     )  # fmt: skip
 
 
@@ -201,12 +222,14 @@ def compare_one(
     suffix: str = "",
     *,
     one_of_many: bool = False,
+    after: int | None = None,
 ) -> Outcome:
     """Compare two dumps and write their reports, whose names end with ``suffix``.
 
-    ``one_of_many`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read, paired or written.
+    ``one_of_many`` and ``after`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read, paired or written.
     """
     ours, theirs = read_dump(target), read_dump(golden)
+    refuse_empty(ours, theirs)
     aligned = []
     if options.align:
         from msprobe_ms.comparison.pairing.automatic import warn_swapped_weights, write_alignment
@@ -216,7 +239,7 @@ def compare_one(
             warn_swapped_weights(alignment)
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
-    comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many)
+    comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many, after=after)
     tables = write_tables(
         comparison, options.report, output, timestamp,
         csv=options.csv, stack=options.stack, name_suffix=suffix,
@@ -256,8 +279,9 @@ def _proposed_mapping(target: Dump, golden: Dump, pairs: Sequence[Pair]) -> list
 def verdict_of(comparison: Comparison) -> Verdict:
     """Judge a comparison: ``divergent``, ``incomplete`` or ``consistent``.
 
-    Divergent where there is an origin of error, nothing has a counterpart, or what calls take in is far apart though
-    nothing random explains it; consistent only when nothing differs and most was compared, both dumps are whole and end
+    Divergent where there is an origin of error, nothing has a counterpart, what calls take in is far apart though
+    nothing random explains it, or values differ after a step that diverges; consistent only when nothing differs by
+    more than rounding error explains, most was compared, all that both recorded could be, both dumps are whole and end
     where the other does, and no random operation makes the rest differ.
     """
     pairs = comparison.pairs
@@ -269,6 +293,6 @@ def verdict_of(comparison: Comparison) -> Verdict:
         return Verdict.DIVERGENT
     if comparison.far_apart:
         return Verdict.DIVERGENT
-    if comparison.random or comparison.ends or is_incomplete(pairs):
+    if comparison.random or comparison.ends or comparison.unread or is_incomplete(pairs):
         return Verdict.INCOMPLETE
-    return Verdict.CONSISTENT
+    return Verdict.CONSISTENT if comparison.inherits is None else Verdict.DIVERGENT

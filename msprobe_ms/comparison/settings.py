@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -72,4 +72,23 @@ class Settings:
             html_rows=self.html_rows,
             html_stacks=self.html_stacks,
             log_values=self.log_values,
+            arguments=(*self._arguments(), *(word for each in algorithms for word in ("-alg", each.source))),
         )
+
+    def _arguments(self) -> Iterator[str]:
+        """The arguments of the command compare that pair and measure so, without those of algorithms."""
+        files = (
+            ("-cm", self.cell_mapping), ("-lm", self.layer_mapping), ("-am", self.api_mapping),
+            ("-dm", self.data_mapping), ("-mf", self.operation_mapping), ("--thresholds", self.thresholds),
+        )  # fmt: skip
+        for option, file in files:
+            if file is not None:
+                yield option
+            if isinstance(file, Path):
+                yield str(file)
+        if self.fuzzy:
+            yield "-f"
+        if self.inference:
+            yield "--consistent_check"
+        if self.profile != "own":
+            yield from ("--profile", self.profile)

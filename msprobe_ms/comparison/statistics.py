@@ -25,6 +25,8 @@ DIFFERENCES = ("max_difference", "min_difference", "mean_difference", "norm_diff
 RELATIVES = ("max_relative", "min_relative", "mean_relative", "norm_relative")
 
 _NUMBER = (int, float)
+#: What NumPy's dtypes (``<f4``) and classes (``<class 'int'>``) begin with.
+_BYTE_ORDERS = ("<", ">", "=", "|")
 
 
 def is_number(value: Statistic) -> bool:
@@ -45,7 +47,7 @@ def non_finite_ends(item: Item) -> list[float]:
 def describe_non_finite(item: Item) -> str:
     """Name the first of Max and Min that is not finite, in words; "" where both are."""
     value = next(iter(non_finite_ends(item)), 0.0)
-    return "" if value == 0 else "NaN" if value != value else "infinity" if value > 0 else "-infinity"
+    return "" if value == 0 else "NaN" if value != value else tr("infinity") if value > 0 else tr("-infinity")
 
 
 def statistic_metrics(target: Item, golden: Item) -> Metrics:
@@ -93,6 +95,32 @@ def is_broadcast(shape: object, other_shape: object) -> bool:
     if not math.prod(small) > 1 or len(small) > len(large):  # a single number is broadcast to anything
         return False
     return all(length in (1, other) for length, other in zip(small[::-1], large[::-1], strict=False))
+
+
+def is_readable(dtype: str | None, shape: object) -> bool:
+    """Whether a tensor's dtype and shape are such, or are not told: a damaged file may hold anything in their place."""
+    if isinstance(shape, str):
+        return False
+    return dtype is None or (dtype[:1].isalpha() and dtype not in ("True", "False")) or dtype[:1] in _BYTE_ORDERS
+
+
+def is_unread(target: Item, golden: Item) -> bool:
+    """Whether something that was recorded of two tensors is no figure, no dtype or no shape."""
+    return any(
+        not is_readable(item.dtype, item.shape) or any(isinstance(figure, str) for figure in _figures(item))
+        for item in (target, golden)
+    )
+
+
+def holds_value(item: Item) -> bool:
+    """Whether anything was recorded of the elements of a tensor that has some."""
+    if isinstance(item.shape, tuple) and not element_count(item):
+        return False
+    return any(recorded is not None for recorded in (*_figures(item), item.md5, item.data_name))
+
+
+def _figures(item: Item) -> tuple[Statistic, ...]:
+    return item.maximum, item.minimum, item.mean, item.norm
 
 
 def without_ones(shape: object) -> object:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 _Path: TypeAlias = "str | os.PathLike[str]"
 
@@ -42,7 +42,7 @@ def compare(
     options = _options(stack_mode, auto_analyze, fuzzy_match, keywords)
     with claimed_timestamp(Path(output_path)) as timestamp:
         outcome = compare_one(target, golden, Path(output_path), options, timestamp)
-    for line in verdict_lines(outcome):
+    for line in verdict_lines(outcome, options.command(target, golden)):
         logger.info("%s", line)
 
 
@@ -89,11 +89,11 @@ def _options(stack: Any, advice: Any, fuzzy: Any, unknown: Mapping[str, Any]) ->
     from msprobe_ms.comparison.settings import Settings
 
     if unknown:
-        accepted = ", ".join(_SWITCHES)
+        accepted = tr_list(_SWITCHES)
         raise UsageError(
             tr(
                 "compare: {unknown}: unknown argument; accepted are {accepted}",
-                unknown=", ".join(unknown),
+                unknown=tr_list(unknown),
                 accepted=accepted,
             )
         )

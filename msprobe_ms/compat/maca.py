@@ -165,7 +165,7 @@ def _texts(name: str, value: object) -> list[str]:
 
 def _fields(level: object, inputs: bool, outputs: bool) -> dict[str, Any]:
     """Which values are recorded, as keys of a configuration."""
-    if isinstance(level, bool) or level not in _TASKS:
+    if not isinstance(level, int) or isinstance(level, bool) or level not in _TASKS:
         raise UsageError(
             tr(
                 "start_record: record_level {level} is not accepted; use 2 (tensors), 1 (dtype, shape, "

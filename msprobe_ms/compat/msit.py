@@ -9,17 +9,19 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from msprobe_ms.compat.msit_selection import LEVELS, PARTS, logits_pattern, module_pattern
 from msprobe_ms.compat.torch_provider import is_on_mindspore
+from msprobe_ms.config.values import MOST_NUMBERS
 from msprobe_ms.frameworks import FRAMEWORKS
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.recording.entry_points.model_calls import CallSteps
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 #: The folder below the dump path, unless `set_dump_path` names another.
 _TAG = "msit_dump"
@@ -54,8 +56,8 @@ class DumpConfig:
         seed: int | None = None,
     ) -> None:
         self.dump_path = Path(dump_path)
-        self.token_range: Any = [0] if token_range is None else token_range
-        self.module_list = [_class_name(each) for each in module_list or ()]
+        self.token_range = _tokens(token_range)
+        self.module_list = _class_names(module_list)
         self.tensor_part = _one_of("tensor_part", tensor_part, tuple(PARTS))
         if device_id is not None and (type(device_id) is not int or device_id < 0):
             raise UsageError(
@@ -66,8 +68,7 @@ class DumpConfig:
             )
         self.device_id = device_id
         self.dump_last_logits = _one_of("dump_last_logits", dump_last_logits, (True, False))
-        modes = ["module"] if mode is None else [mode] if isinstance(mode, str) else list(mode)
-        self.mode = _one_of("mode", tuple(sorted(set(modes))), tuple(LEVELS))
+        self.mode = _modes(mode)
         self.dump_weight = _one_of("dump_weight", dump_weight, (True, False))
         self.layer_name = layer_name or ""
         if not isinstance(self.layer_name, str):
@@ -105,7 +106,7 @@ class DumpConfig:
             "task": "tensor",
             "level": "L0" if self.dump_last_logits else level,
             "model_itself": self.dump_last_logits or level != "L1",
-            "step": self.token_range if isinstance(self.token_range, (list, str)) else list(self.token_range),
+            "step": self.token_range,
             "rank": [] if self.device_id is None else [self.device_id],
             "list": patterns,
             "parameters": self.dump_weight,
@@ -202,6 +203,29 @@ def _framework_of(network: Any) -> str:
     return "pytorch"
 
 
+def _tokens(token_range: object) -> Any:
+    """What ``step`` is to be; of what is read but once, no more than shows that it is too much."""
+    if token_range is None:
+        return [0]
+    if isinstance(token_range, Collection) or not isinstance(token_range, Iterable):
+        return token_range
+    return list(islice(token_range, MOST_NUMBERS + 1))
+
+
+def _modes(mode: object) -> tuple[str, ...]:
+    given = ["module"] if mode is None else [mode] if isinstance(mode, str) else mode
+    if isinstance(given, (list, tuple, set)) and all(isinstance(each, str) for each in given):
+        given = tuple(sorted(set(given)))
+    modes: tuple[str, ...] = _one_of("mode", given, tuple(LEVELS))
+    return modes
+
+
+def _class_names(kinds: object) -> list[str]:
+    if kinds is None or (isinstance(kinds, Iterable) and not isinstance(kinds, str)):
+        return [_class_name(each) for each in kinds or ()]
+    return [_class_name([kinds])]
+
+
 def _class_name(kind: object) -> str:
     name = kind.__name__ if isinstance(kind, type) else kind
     if not isinstance(name, str) or not name.isidentifier():
@@ -215,13 +239,13 @@ def _class_name(kind: object) -> str:
 
 
 def _one_of(name: str, value: Any, accepted: tuple[Any, ...]) -> Any:
-    if value in accepted and (isinstance(value, bool) or not isinstance(accepted[0], bool)):
+    if type(value) is type(accepted[0]) and value in accepted:
         return value
     raise UsageError(
         tr(
             "DumpConfig: {name} {value} is not accepted; use one of {accepted}",
             name=name,
             value=repr(value),
-            accepted=", ".join(map(repr, accepted)),
+            accepted=tr_list(map(repr, accepted)),
         )
     )

@@ -28,10 +28,18 @@ def module_pattern(layer: str, classes: Iterable[str] = ()) -> str:
     'name-regex((?:Cell|Module)\\.layers\\.0.*\\.(?:Linear)\\.(?:forward|backward|parameters_grad)(?:\\.\\d+)?)'
     """
     path = layer.removeprefix(f"{_ROOT}.") if layer != _ROOT else ""
-    between = ".*".join(re.escape(part) for part in path.split("*"))
-    place = r"\." if layer == _ROOT else r"\.(?:.*\.)?" if not layer else rf"\.{between}\."
+    place = r"\." if layer == _ROOT else r"\.(?:.*\.)?" if not layer else rf"\.{_with_gaps(path)}\."
     kinds = "|".join(map(re.escape, classes)) or r"[^.]+"
     return rf"name-regex({_PREFIXES}{place}(?:{kinds})\.{_ENDS})"
+
+
+def _with_gaps(path: str) -> str:
+    """The expression for a text with ``*`` for any text, whose cost does not grow with the number of gaps."""
+    first, *others = (re.escape(part) for part in path.split("*"))
+    last = f".*{others.pop()}" if others else ""
+    # The leftmost place of a part leaves the most room for those behind it: no other need be tried, and none is.
+    middle = (rf"(?=(?P<gap{place}>.*?{part}))(?P=gap{place})" for place, part in enumerate(others) if part)
+    return first + "".join(middle) + last
 
 
 def logits_pattern() -> str:

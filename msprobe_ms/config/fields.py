@@ -22,7 +22,7 @@ from msprobe_ms.config.values import (
 from msprobe_ms.config.vocabulary import CATEGORIES, OTHER_TASKS, PERTURBATIONS, TASKS
 from msprobe_ms.support.files import Permissions
 from msprobe_ms.support.text import show
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 #: Owners read and write, nobody else writes but a group, nobody executes.
 _FILE_MODE = re.compile("06(?:00|40|44|60|64)")
@@ -36,7 +36,7 @@ DATA_MODES = ("all", "input", "output", "forward", "backward", "parameters")
 def _data_mode(value: frozenset[str]) -> frozenset[str]:
     if not value:
         raise Rejected(
-            ((), tr("[] is not accepted; use a list of one or more of {data_modes}", data_modes=", ".join(DATA_MODES)))
+            ((), tr("[] is not accepted; use a list of one or more of {data_modes}", data_modes=tr_list(DATA_MODES)))
         )
     return frozenset({"all"}) if "all" in value else value
 
@@ -46,7 +46,7 @@ def _summary_mode(value: object) -> object:
         return one_of("statistics", "md5", elsewhere={"xor": tr("is not supported")})(value)
     if not value:
         raise Rejected(
-            ((), tr("[] is not accepted; use statistics, md5, or {categories}", categories=", ".join(CATEGORIES)))
+            ((), tr("[] is not accepted; use statistics, md5, or {categories}", categories=tr_list(CATEGORIES)))
         )
     checked = one_of(*CATEGORIES)
     mistakes = []

@@ -11,18 +11,14 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from msprobe_ms.config.model import (
-    GENERAL_KEYS,
-    Config,
-    GeneralWithoutEffect,
-    SectionWithoutEffect,
-)
+from msprobe_ms.config.model import GENERAL_KEYS, Config
 from msprobe_ms.config.values import Rejected, beside_or_here, writable_folder
 from msprobe_ms.config.vocabulary import KERNEL_KEYS, ONLINE_KEYS, OTHER_TASKS, SECTION_KEYS, TASKS
+from msprobe_ms.config.without_effect import GeneralWithoutEffect, SectionWithoutEffect
 from msprobe_ms.support.errors import ConfigError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.text import printable, show, show_path, suggestion
-from msprobe_ms.support.translation import tr, tr_join
+from msprobe_ms.support.translation import tr, tr_join, tr_list
 
 #: Used when no file is given; the repository's ``configs/config.json`` holds the same.
 DEFAULT_FILE = Path(__file__).with_name("default.json")
@@ -34,7 +30,7 @@ _MOST_LINES = 20
 _ACCEPTED_BY_TYPE = {
     "bool_type": tr("true or false"),
     "string_type": tr("a text in quotes"),
-    "path_type": "a path",
+    "path_type": tr("a path"),
     "int_type": tr("a whole number"),
     "list_type": tr('a list of texts, such as ["relu"]'),
     "tuple_type": tr('a list of texts, such as ["relu"]'),
@@ -147,9 +143,7 @@ def _unknown_keys(general: dict[str, Any], section: dict[str, Any], active: str)
 
 
 def _unknown(key: str, useful: Iterable[str], known: Iterable[str]) -> str:
-    return tr(
-        "unknown key; use one of {useful}{suggestion}", useful=", ".join(useful), suggestion=suggestion(key, known)
-    )
+    return tr("unknown key; use one of {useful}{suggestion}", useful=tr_list(useful), suggestion=suggestion(key, known))
 
 
 def _without_effect(model: type[BaseModel], values: dict[str, Any]) -> tuple[list[str], list[Mistake]]:

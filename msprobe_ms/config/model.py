@@ -1,15 +1,13 @@
-"""Model of a configuration, and the keys of the msprobe family that are accepted without effect."""
+"""Model of a configuration: its keys, and which values of one fit those of others."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
-    Field,
     ValidationInfo,
     field_validator,
 )
@@ -48,7 +46,8 @@ from msprobe_ms.config.fields import (
     Task,
     Text,
 )
-from msprobe_ms.config.values import Rejected, one_of, scope_range
+from msprobe_ms.config.scope import scope_range
+from msprobe_ms.config.values import Rejected
 from msprobe_ms.config.vocabulary import (
     API_LEVELS,
     FIXING,
@@ -61,7 +60,7 @@ from msprobe_ms.config.vocabulary import (
 from msprobe_ms.dump.patterns import Range
 from msprobe_ms.support.files import Permissions
 from msprobe_ms.support.text import show
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join
 
 
 class Config(BaseModel):
@@ -231,7 +230,9 @@ class Config(BaseModel):
             return handler
         found = info.data
         if found.get("pert_mode", FIXING[0]) not in FIXING:
-            raise Rejected(((), tr('"fix" works with pert_mode {fixing}; use check', fixing=" or ".join(FIXING))))
+            raise Rejected(
+                ((), tr('"fix" works with pert_mode {fixing}; use check', fixing=tr_join(tr(" or "), FIXING)))
+            )
         if found.get("fuzz_stage") == "backward" or found.get("if_preheat"):
             raise Rejected(((), tr('"fix" works with fuzz_stage forward and without if_preheat; use check')))
         return handler
@@ -370,39 +371,6 @@ class Config(BaseModel):
                 )
             )
         return tensor_list
-
-
-class _WithoutEffect(BaseModel):
-    """Accepted so that files of the family run unchanged. A default is the value that asks for nothing."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class GeneralWithoutEffect(_WithoutEffect):
-    precision: Annotated[str, BeforeValidator(one_of("high", "low"))] = "high"  # statistics take at least fp32 anyway
-    enable_dataloader: bool = False
-    acl_config: str = ""
-    risk_level: str = "ALL"
-    custom_op_namespaces: list[str] = Field(default_factory=list)
-    seed: int | None = None
-    is_deterministic: bool = False
-
-
-class SectionWithoutEffect(_WithoutEffect):
-    backward_input: list[str] = Field(default_factory=list)
-    slice: Any = None
-    request_id: Any = None
-    bench_path: str = ""
-    diff_nums: int | None = None
-    online_run_ut: bool = False
-    online_run_ut_recompute: bool = False
-    nfs_path: str = ""
-    tls_path: str = ""
-    host: str = ""
-    port: int = -1
-    unencrypted: bool = False
-    online_disk: float | None = None
-    online_wait: float | None = None
 
 
 #: The keys of `Config` that stand at the top of a file.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msprobe_ms.support.errors import ConfigError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 if TYPE_CHECKING:
     from msprobe_ms.config.model import Config
@@ -54,7 +54,7 @@ def accept_changes(current: Config, read: Callable[[], Config]) -> Config:
     if changed.dump_enable is None:
         fixed.append("dump_enable")  # without the key nothing could be changed again
     if fixed:
-        keys = ", ".join(fixed)
+        keys = tr_list(fixed)
         logger.warning(
             tr("the changed configuration is not taken: {keys} must stay as at the start of the job", keys=keys)
         )

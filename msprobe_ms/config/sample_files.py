@@ -12,7 +12,7 @@ import yaml
 
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.text import suggestion
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 _HERE = Path(__file__).parent
 FOLDER = _HERE / "samples"
@@ -46,7 +46,7 @@ def sample(name: str) -> Sample:
     asked = name.lower().removesuffix(".json").replace("-", "_")
     by_lower = {each.lower(): found for each, found in known.items()}
     if asked not in by_lower:
-        accepted = ", ".join(found.names[0] if found.names else found.name for found in samples().values())
+        accepted = tr_list(found.names[0] if found.names else found.name for found in samples().values())
         raise UsageError(
             tr(
                 "config: {name} is no sample{suggestion}; accepted are {accepted}",

@@ -20,13 +20,14 @@ from packaging.requirements import Requirement
 import msprobe_ms
 from msprobe_ms.config.values import Rejected, writable_folder
 from msprobe_ms.frameworks import FRAMEWORKS
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 _NAME = "msprobe-ms"
 #: Seconds in which a framework has to be imported: some seconds, on a busy machine a minute.
 _LONGEST_IMPORT = 180
-#: Bytes that a disk should have free: a step of tensors of a small network takes some hundred megabytes.
-_LITTLE = 1 << 30
+#: Free bytes below which tensors may not fit (one step takes the size of all activations and gradients), and below
+#: which statistics may not (about 2 kB an entry: a step of a large network takes some tens of megabytes).
+_LITTLE_FOR_TENSORS, _LITTLE_FOR_STATISTICS = 10 * 10**9, 10**8
 #: Modes of frameworks, as these name them.
 _MODES = (tr("dynamic graphs"), tr("compiled graphs"), tr("eager mode"))
 #: Extras → what they are for.
@@ -39,10 +40,11 @@ _EXTRAS = {
 
 
 class State(Enum):
-    """Whether something works, works not here and need not, or has to be put right."""
+    """Whether something works, is not there and need not be, may become too little, or has to be put right."""
 
     GOOD = "ok"
     ABSENT = "--"
+    SCARCE = " ?"
     WRONG = "!!"
 
 
@@ -151,14 +153,14 @@ def _framework(package: str, name: str, extra: str) -> Iterator[Finding]:
     )
     for mode, levels in told["modes"].items():
         left_out = [level for level in ("L0", "L1", "mix", "L2", "debug") if level not in levels]
-        without = tr("; not {left_out}", left_out=", ".join(left_out)) if left_out else ""
+        without = tr("; not {left_out}", left_out=tr_list(left_out)) if left_out else ""
         yield Finding(
             State.GOOD,
             tr(
                 "{name}, {mode}: level {levels}{without}",
                 name=name,
                 mode=tr(mode),
-                levels=", ".join(levels),
+                levels=tr_list(levels),
                 without=without,
             ),
         )
@@ -201,5 +203,12 @@ def _disk(dump_path: Path) -> Finding:
     there = next(each for each in (path, *path.parents) if each.exists())
     free = shutil.disk_usage(there).free
     text = tr("{free:.1f} GB free where {dump_path} lies", free=free / 1000000000.0, dump_path=dump_path)
-    advice = tr("tensors of one step may fill it: task statistics takes little, or give another dump_path")
-    return Finding(State.WRONG, text, advice) if free < _LITTLE else Finding(State.GOOD, text)
+    if free < _LITTLE_FOR_STATISTICS:
+        return Finding(State.SCARCE, text, tr("this may be too little for any dump: give another dump_path"))
+    if free < _LITTLE_FOR_TENSORS:
+        advice = tr(
+            "enough for task statistics (about 2 kB for each call); task tensor needs, for each step, the size of all "
+            "activations and gradients: record fewer layers with `list`, or give another dump_path"
+        )
+        return Finding(State.SCARCE, text, advice)
+    return Finding(State.GOOD, text)

@@ -72,6 +72,7 @@ class Entry:
     ``parent`` is the enclosing module's entry in the same direction, ``stack`` the call site, innermost first.
     ``scope`` is the path of a compiled kernel, from the outermost Cell in; "" for all others.
     ``recomputed`` calls only repeated in backward what an earlier one had computed.
+    ``attributes`` are what a primitive was made with, as they are written; None of all else.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Entry:
     stack: tuple[str, ...] = ()
     recomputed: bool = False
     scope: str = ""
+    attributes: Mapping[str, Any] | None = None
 
     def in_state(self, state: str) -> list[Item]:
         return [item for item in self.items if item.state == state]

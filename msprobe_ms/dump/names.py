@@ -18,7 +18,7 @@ from functools import lru_cache
 from sys import intern
 
 from msprobe_ms.dump.dialects import MODULE_PREFIXES
-from msprobe_ms.support.translation import tr_count
+from msprobe_ms.support.translation import tr, tr_count
 
 FORWARD = "forward"
 BACKWARD = "backward"
@@ -69,7 +69,11 @@ JOINED = " + "
 #: each other so deep can be called; what walks a name from the inside out takes the square of their number.
 MOST_PARTS, LONGEST_NAME = 1_000, 10_000
 #: What ``is_name`` accepts, in words.
-NAMES_ACCEPTED = f"accepted are names of at most {MOST_PARTS} parts and {LONGEST_NAME} characters"
+NAMES_ACCEPTED = tr(
+    "accepted are names of at most {parts} parts and {characters} characters",
+    parts=MOST_PARTS,
+    characters=LONGEST_NAME,
+)
 
 _MODULE = re.compile(
     rf"({'|'.join(MODULE_PREFIXES)})\.(?:(.*)\.)?([^.]+)\.(forward|backward|parameters_grad)(?:\.(\d{{1,18}}))?"

@@ -120,7 +120,7 @@ def _by_regex(text: str) -> Matcher:
             warnings.simplefilter("ignore")  # on syntax that some later Python may read otherwise
             wanted = re.compile(expression)
     except re.error as error:
-        place = "" if error.pos is None else f" at character {error.pos + 1} of it"
+        place = "" if error.pos is None else tr(" at character {number} of it", number=error.pos + 1)
         raise PatternError(tr("holds no regular expression ({msg}{place})", msg=error.msg, place=place)) from None
     except (OverflowError, RecursionError) as error:
         raise PatternError(tr("holds a regular expression that cannot be used ({error})", error=error)) from None

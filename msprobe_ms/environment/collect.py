@@ -20,6 +20,7 @@ from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import FORWARD
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.environment.python_settings import settings_of_python
 from msprobe_ms.support.errors import DumpFormatError, UsageError
 from msprobe_ms.support.files import open_regular, replacing
 from msprobe_ms.support.translation import tr
@@ -35,6 +36,8 @@ _READ = (
 )  # fmt: skip
 #: Variables that may hold a secret: their values are not kept.
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+#: The same of settings, among which there are ``num_key_value_heads`` and ``max_tokens``.
+_SECRET_SETTING = re.compile(r"(^|[._-])(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 #: Settings that seed something.
 _RANDOM = re.compile(r"(^|[._-])(seed|deterministic|shuffle|dropout)", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
@@ -50,7 +53,8 @@ Collection = dict[str, dict[str, Any]]
 def collect(files: Iterable[Path], dump: Path | None, variables: Mapping[str, str]) -> Collection:
     """Collect this interpreter's packages, ``variables``, the settings in launch files, and what a dump holds.
 
-    ``files``: shell scripts, yaml and json; ``dump``: one with statistics at L0 or mix, for data and weights.
+    ``files``: shell scripts, yaml, json and Python scripts; ``dump``: one with statistics at L0 or mix, for data and
+    weights.
 
     :raises UsageError: a file cannot be read
     :raises DumpFormatError: the dump cannot be
@@ -64,7 +68,8 @@ def collect(files: Iterable[Path], dump: Path | None, variables: Mapping[str, st
     }
     for file in files:
         for name, value in _settings(file):
-            found["random" if _RANDOM.search(name) else "hyperparameters"][name] = value
+            secret = isinstance(value, str) and _SECRET_SETTING.search(name)
+            found["random" if _RANDOM.search(name) else "hyperparameters"][name] = "(not kept)" if secret else value
     if dump is not None:
         for step, each in _steps(dump):
             found["dataset"] |= dict(_data(step, each))
@@ -85,13 +90,15 @@ def _settings(file: Path) -> Iterator[tuple[str, Any]]:
     try:
         if file.suffix.lower() in (".yaml", ".yml", ".json"):
             found = list(_flat(read_texts(file, _LONGEST)))
+        elif file.suffix.lower() == ".py":
+            found = list(settings_of_python(read_text(file, _LONGEST)))
         else:
             found = list(_of_shell(read_text(file, _LONGEST)))
     except UnreadableError as error:
         raise UsageError(f"{file}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            tr("{file}: {error}; accepted are shell scripts, yaml and json", file=file, error=error)
+            tr("{file}: {error}; accepted are shell scripts, yaml, json and Python scripts", file=file, error=error)
         ) from None
     if len(found) > _MOST:
         raise UsageError(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from msprobe_ms.comparison.pairing.rules.files import load_mappings
+from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.environment.collect import SECTIONS, Collection
 from msprobe_ms.support.translation import tr
 from msprobe_ms.weights.names import pair_names
@@ -50,31 +50,50 @@ _SYNONYMS = {
     "lr": "learning_rate", "micro_batch_size": "batch_size", "per_device_train_batch_size": "batch_size",
     "bs": "batch_size",
     "wd": "weight_decay", "seq_len": "seq_length", "max_seq_length": "seq_length", "num_layer": "num_layers",
-    "num_hidden_layers": "num_layers", "beta1": "adam_beta1", "beta2": "adam_beta2", "eps": "adam_eps",
+    "num_hidden_layers": "num_layers", "beta1": "adam_beta1", "beta2": "adam_beta2",
     "adam_epsilon": "adam_eps", "clip": "clip_grad", "max_grad_norm": "clip_grad", "random_seed": "seed",
     "manual_seed": "seed", "num_heads": "num_attention_heads", "hidden_dim": "hidden_size",
 }  # fmt: skip
 #: Settings that say where files lie or what is told, and change no number.
 _HARMLESS = re.compile(
-    r".*(path|dir|file|log|save|name|port|host|addr|interval|output|tensorboard|wandb).*", re.IGNORECASE
+    r".*(path|dir|file|log|save|name|port|host|addr|interval|output|tensorboard|wandb).*|(.*[._])?out",
+    re.IGNORECASE,
 )
 #: Statistics that are further apart than this are another tensor: sums of another order, in float32, are not.
 _RELATIVE = 1e-5
 
 
-def compare_collections(target: Collection, golden: Collection) -> list[ConfigRow]:
-    """Return every thing that either side has, section by section, those that differ first."""
-    rows = [row for section in SECTIONS for row in _section(section, target[section], golden[section])]
+def section_title(section: str) -> str:
+    """Return what a section is called."""
+    titles = {
+        "packages": tr("packages"),
+        "environment": tr("environment"),
+        "hyperparameters": tr("hyperparameters"),
+        "random": tr("random"),
+        "dataset": tr("dataset"),
+        "weights": tr("weights"),
+    }
+    return titles[section]
+
+
+def compare_collections(target: Collection, golden: Collection, mappings: Mappings | None = None) -> list[ConfigRow]:
+    """Return every thing that either side has, section by section, those that differ first.
+
+    ``mappings`` name weights of the target as the golden does.
+    """
+    rows = [row for section in SECTIONS for row in _section(section, target[section], golden[section], mappings)]
     order = {status: place for place, status in enumerate((Status.ERROR, Status.WARNING, Status.PASS))}
     return sorted(rows, key=lambda row: (SECTIONS.index(row.section), order[row.status]))
 
 
-def _section(section: str, target: Mapping[str, Any], golden: Mapping[str, Any]) -> Iterator[ConfigRow]:
+def _section(
+    section: str, target: Mapping[str, Any], golden: Mapping[str, Any], mappings: Mappings | None
+) -> Iterator[ConfigRow]:
     if section in ("hyperparameters", "random"):
         target, golden = ({_canonical(name): value for name, value in side.items()} for side in (target, golden))
     pairs = {name: name for name in target if name in golden}
     if section == "weights":
-        found = pair_names(list(target), list(golden), load_mappings(None, None, None), warn=False)
+        found = pair_names(list(target), list(golden), mappings or Mappings(), warn=mappings is not None)
         pairs = {name: other for name, (other, _) in found.items()}
     taken = set(pairs.values())
     for name, value in target.items():
@@ -115,7 +134,7 @@ def _row(section: str, name: str, target: Any, golden: Any) -> ConfigRow:
         status = Status.ERROR if _CHOOSING.fullmatch(name) else Status.WARNING
     elif section == "hyperparameters" and _HARMLESS.fullmatch(name):
         status = Status.PASS
-    return ConfigRow(section, name, target, golden, status, "differs")
+    return ConfigRow(section, name, target, golden, status, tr("differs"))
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -123,13 +142,14 @@ def _same(one: Any, other: Any) -> bool:
     try:
         return float(one) == float(other)
     except (TypeError, ValueError, OverflowError):
-        return str(one).strip().lower() == str(other).strip().lower()
+        # A framework's constant and its name: PYNATIVE_MODE, "pynative".
+        return len({str(each).strip().lower().removesuffix("_mode") for each in (one, other)}) == 1
 
 
 def _tensors_differ(target: Any, golden: Any) -> str:
     """What is different in the figures of two tensors; "" for nothing."""
     if not isinstance(target, dict) or not isinstance(golden, dict):
-        return "" if target == golden else "differs"
+        return "" if target == golden else tr("differs")
     shapes = target.get("shape"), golden.get("shape")
     if shapes[0] != shapes[1] and _squeezed(shapes[0]) != _squeezed(shapes[1]):
         return tr("shapes {shapes} and {other_shapes}", shapes=shapes[0], other_shapes=shapes[1])
@@ -146,8 +166,8 @@ def _tensors_differ(target: Any, golden: Any) -> str:
         if one != other and not (math.isnan(one) and math.isnan(other)):
             finite = math.isfinite(one) and math.isfinite(other)
             if not finite or abs(one - other) > _RELATIVE * max(size, abs(one), abs(other)):
-                return tr("{name} {one:.7g} and {other:.7g}", name=name, one=one, other=other)
-    return "" if compared or checksums[0] == checksums[1] else "checksums differ"
+                return tr("{name} {one:.7g} and {other:.7g}", name=tr(name), one=one, other=other)
+    return "" if compared or checksums[0] == checksums[1] else tr("checksums differ")
 
 
 def _figure(side: Mapping[str, Any], name: str) -> float | None:

@@ -12,9 +12,11 @@ from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.environment.collect import SECTIONS
-from msprobe_ms.environment.compare import ConfigRow, Status
+from msprobe_ms.environment.compare import ConfigRow, Status, section_title
 from msprobe_ms.environment.page import write_environments_page
+from msprobe_ms.page.filtered import status_word
 from msprobe_ms.support.translation import tr, tr_join
+from msprobe_ms.weights.names import NAMES_DIFFER
 
 _TITLES = ("section", "name", "target", "golden", "result", "note")
 _COLOURS = {Status.ERROR: RowColour.RED, Status.WARNING: RowColour.YELLOW, Status.PASS: RowColour.NONE}
@@ -52,10 +54,12 @@ def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
     """Say how much differs, then what, what changes numbers first."""
     counts = Counter(row.status for row in rows)
     differing = counts[Status.ERROR]
-    verdict = "DIFFERENT" if differing else "EQUAL" if not counts[Status.WARNING] else "MOSTLY EQUAL"
+    alike = tr("MOSTLY EQUAL") if counts[Status.WARNING] else tr("EQUAL")
+    verdict = tr("DIFFERENT") if differing else alike
     yield (
         tr(
-            "{verdict}: {differing} of {count} differ in what changes numbers, {counts} in what may ({by_section})",
+            "{verdict}: {differing} of {count} settings differ and change results; {counts} differ and may change "
+            "them ({by_section})",
             verdict=verdict,
             differing=differing,
             count=len(rows),
@@ -66,19 +70,31 @@ def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
     for status in (Status.ERROR, Status.WARNING):
         found = [row for row in rows if row.status is status]
         for row in found[:_TOLD]:
-            yield f"  {status.value}: {row.section} {row.name}: {_told(row)}"
+            yield tr(
+                "  {status}: {section} {name}: {told}",
+                status=status_word(status.value),
+                section=section_title(row.section),
+                name=row.name,
+                told=_told(row),
+            )
         if len(found) > _TOLD:
-            yield tr("  and {count} more of {value}", count=len(found) - _TOLD, value=status.value)
+            yield tr("  and {count} more of {value}", count=len(found) - _TOLD, value=status_word(status.value))
+    weights = [row for row in rows if row.section == "weights"]
+    if any(row.golden is None for row in weights) and any(row.target is None for row in weights):
+        yield NAMES_DIFFER
 
 
 def _by_section(rows: Sequence[ConfigRow]) -> Iterator[str]:
     for section in SECTIONS:
         own = [row for row in rows if row.section == section]
         bad = sum(row.status is Status.ERROR for row in own)
+        if own and section == "weights" and all(None in (row.target, row.golden) for row in own):
+            yield tr("{section} not compared: none of {count} paired", section=section_title(section), count=len(own))
+            continue
         yield (
-            tr("{section} {bad} of {count}", section=section, bad=bad, count=len(own))
+            tr("{section} {bad} of {count}", section=section_title(section), bad=bad, count=len(own))
             if own
-            else tr("{section} not collected", section=section)
+            else tr("{section} not collected", section=section_title(section))
         )
 
 

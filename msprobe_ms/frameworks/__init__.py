@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from msprobe_ms.frameworks.api_calls import ApiRunner
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr, tr_list
 
 #: What is imported → what a user calls it; the extra that brings it, which the folder here and our module bear as well.
 FRAMEWORKS = {"mindspore": ("MindSpore", "mindspore"), "torch": ("PyTorch", "pytorch")}
@@ -18,8 +19,12 @@ def explain_missing(error: ModuleNotFoundError) -> ModuleNotFoundError:
         return error
     name, extra = FRAMEWORKS[error.name]
     return ModuleNotFoundError(
-        f'{name} is not installed, and recording needs it: pip install "msprobe-ms[{extra}]"; '
-        "the commands compare and recover work without",
+        tr(
+            '{name} is not installed, and recording needs it: pip install "msprobe-ms[{extra}]"; the '
+            "commands compare and recover work without",
+            name=name,
+            extra=extra,
+        ),
         name=error.name,
     )
 
@@ -44,7 +49,13 @@ def runner(framework: str) -> ApiRunner:
 def runner_class(framework: str) -> Callable[[], ApiRunner]:
     """Import a framework, and neither ask it for a device nor compute with it; raises as ``runner``."""
     if framework not in _RUNNERS:
-        raise UsageError(f"framework {framework!r} is not known; known are {', '.join(_RUNNERS)}")
+        raise UsageError(
+            tr(
+                "framework {framework} is not known; known are {known}",
+                framework=repr(framework),
+                known=tr_list(_RUNNERS),
+            )
+        )
     module, name = _RUNNERS[framework]
     try:
         found: Callable[[], ApiRunner] = getattr(importlib.import_module(f"{__name__}.{module}"), name)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.frameworks.api_calls import Arguments, DtypeArgument
+from msprobe_ms.support.translation import tr
 
 
 class _Place(NamedTuple):
@@ -86,11 +87,15 @@ def wanted(outputs: Sequence[Any], gradients: Sequence[TypedArray | None]) -> It
     :raises ValueError: these are not the gradients of these outputs
     """
     if len(outputs) != len(gradients):
-        raise ValueError(f"{len(gradients)} gradients were given for {len(outputs)} outputs")
+        raise ValueError(
+            tr("{count} gradients were given for {count2} outputs", count=len(gradients), count2=len(outputs))
+        )
     for number, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
         if gradient is None or not hasattr(output, "shape"):
             continue
         if tuple(output.shape) != gradient.values.shape:
-            shapes = f"{gradient.values.shape} for an output of {tuple(output.shape)}"
-            raise ValueError(f"the gradient of output {number} has another shape: {shapes}")
+            shapes = tr("{shape} for an output of {shape2}", shape=gradient.values.shape, shape2=tuple(output.shape))
+            raise ValueError(
+                tr("the gradient of output {number} has another shape: {shapes}", number=number, shapes=shapes)
+            )
         yield output, gradient

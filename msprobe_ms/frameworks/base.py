@@ -18,7 +18,7 @@ from msprobe_ms.arrays.one_pass import Elements
 from msprobe_ms.arrays.repetition import Distinct, distinct
 from msprobe_ms.arrays.statistics import parts
 from msprobe_ms.dump.dialects import Dialect
-from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, GraphRun
+from msprobe_ms.frameworks.compiled_call import CompiledCall, CompilerCall, ExecutionMode, GraphRun
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped, UpdateTaps
 from msprobe_ms.frameworks.kernel_dump import DeviceDump, KernelDumpControl
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates
@@ -26,6 +26,7 @@ from msprobe_ms.frameworks.quiet import Quiet
 from msprobe_ms.frameworks.repeating import Repeater
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Hooks
+from msprobe_ms.support.translation import tr
 
 #: Is told of an exception that comes no further.
 Failed = Callable[[Exception], None]
@@ -103,6 +104,10 @@ class Framework(ABC):
     def to_numpy(self, tensor: Any) -> np.ndarray:
         """Return the values on the host, in the tensor's shape; bfloat16 as float32. May alias the tensor's memory."""
 
+    def plain(self, tensor: Any) -> Any:
+        """Return the tensor as one whose methods are the framework's own; itself where they are."""
+        return tensor
+
     def is_readable(self, tensor: Any) -> bool:
         """Whether the elements of a tensor are there, in memory of its own; no other may be read."""
         return True
@@ -130,8 +135,11 @@ class Framework(ABC):
             yield self.to_numpy(tensor[index])
 
     def elements(self, tensor: Any) -> Elements | None:
-        """Return where the elements of a readable tensor lie, once they are computed; None where `to_numpy` has to
-        read them. Asked for only where `one_pass` is built."""
+        """Return where the elements of a tensor lie that can be read there as they are, once they are computed.
+
+        None for others, which are looked at closer: those without memory of their own, of users' classes, on devices,
+        and what is read in parts. Asked for only where `one_pass` is built.
+        """
         return None
 
     def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
@@ -229,7 +237,7 @@ class Framework(ABC):
     # -- kernels (level L2) ----------------------------------------------------------------------------------------
 
     #: Why single kernels cannot be recorded here, a sentence; None where they can.
-    no_kernels: str | None = "Level L2 records kernels of MindSpore 2.9 and later; use one of L0, L1, mix"
+    no_kernels: str | None = tr("Level L2 records kernels of MindSpore 2.9 and later; use one of L0, L1, mix")
 
     def device_dump(self, configuration: Path | None) -> DeviceDump | None:
         """Return the dump of a device that shows no kernel one by one; None where `intercept_kernels` has them.
@@ -347,8 +355,11 @@ class Framework(ABC):
         """Positions of those results of this operator that hold no values, only memory its backward may use."""
         return frozenset()
 
-    def compiler_calls(self) -> Sequence[tuple[Any, str]]:
-        """``(holder, attribute)`` of calls that compile user code: module namespaces must be genuine inside them."""
+    def compiler_calls(self) -> Sequence[CompilerCall]:
+        """Calls that compile user code: module namespaces must be genuine inside them.
+
+        There may be more once one of them was made, where the framework imports its compiler only then.
+        """
         return ()
 
     def graph_calls(self) -> Sequence[tuple[Any, str]]:
@@ -368,7 +379,7 @@ class Framework(ABC):
         return ()
 
     #: Why modules inside compiled graphs cannot be recorded here, a sentence; meaningful where `graph_taps` gives None.
-    no_graph_taps: str = "modules inside compiled graphs are not recorded here"
+    no_graph_taps: str = tr("modules inside compiled graphs are not recorded here")
 
     def graph_taps(self, tapped: Tapped, folder: Path, permissions: Permissions = DEFAULT) -> GraphTaps | None:
         """What observes modules inside compiled graphs, files of its own below ``folder``, which is made with these
@@ -424,7 +435,7 @@ class Framework(ABC):
 
     def mode_text(self) -> str:
         """Say what runs in the present execution mode, for the user."""
-        return "dynamic graphs"
+        return tr("dynamic graphs")
 
     #: How a user comes back to dynamic graphs, in the imperative after "use".
     how_to_be_dynamic: str = ""

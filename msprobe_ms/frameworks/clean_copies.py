@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakSet
 
 from msprobe_ms.frameworks.own_hooks import OwnHook, tables_of
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.patching import Hooks, Patch, Patches
 from msprobe_ms.support.stand_in import StandIn, genuine
 
@@ -100,7 +101,9 @@ def _without_ours(part: Any, *, pickled: bool) -> Any:
         if type(part) is tuple:
             return tuple(_cleaned(state, pickled=pickled) for state in part)
         return _cleaned(part, pickled=pickled)
-    except Exception:  # the user's own attributes may be anything
+    except Exception as error:  # the user's own attributes may be anything
+        if interrupts(error):
+            raise
         return part
 
 

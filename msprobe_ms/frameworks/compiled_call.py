@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class ExecutionMode(Enum):
@@ -17,6 +17,18 @@ class ExecutionMode(Enum):
     KBYK = "kbyk"
     #: Compiled to a graph that the device runs as a whole.
     GRAPH = "graph"
+
+
+def _always(*_: Any, **__: Any) -> bool:
+    return True
+
+
+class CompilerCall(NamedTuple):
+    """A call that compiles user code; ``applies``, called as it is, says whether hooks may not be in that code."""
+
+    holder: Any
+    name: str
+    applies: Callable[..., bool] = _always
 
 
 @dataclass(frozen=True, slots=True)

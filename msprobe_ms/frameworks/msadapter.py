@@ -20,6 +20,7 @@ from msprobe_ms.frameworks.repeating import Repeater
 from msprobe_ms.frameworks.torch_modules import TorchModules
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Hooks
+from msprobe_ms.support.translation import tr
 
 #: MindSpore's own tensor class, below the Python one whose attributes the provider replaces.
 _NATIVE = next(kind for kind in reversed(Tensor.__mro__) if "register_hook" in vars(kind))
@@ -44,7 +45,7 @@ class MSAdapter(TorchModules, MindSpore):
     operators_left_out = None
     finds_early_imports = False
 
-    no_graph_taps = "MSAdapter's modules run in dynamic graphs"
+    no_graph_taps = tr("MSAdapter's modules run in dynamic graphs")
 
     def graph_taps(self, tapped: Tapped, folder: Path, permissions: Permissions = DEFAULT) -> GraphTaps | None:
         return None
@@ -55,6 +56,9 @@ class MSAdapter(TorchModules, MindSpore):
         self._in_graph = vars(_NATIVE)["_requires_grad"].__get__ if "_requires_grad" in vars(_NATIVE) else None
 
     # -- tensors ---------------------------------------------------------------------------------------------------
+
+    def plain(self, tensor: Any) -> Any:
+        return tensor  # the provider's own classes, and all that they tell, are made in this way
 
     def dtype_text(self, tensor: Any) -> str:
         return _dtype_text(tensor.dtype)

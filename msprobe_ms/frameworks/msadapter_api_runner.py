@@ -13,6 +13,7 @@ from msprobe_ms.frameworks.mindspore.api_runner import MindSporeRunner
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.frameworks.msadapter import MSAdapter, is_in_use
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 
 class MSAdapterRunner(MindSporeRunner):
@@ -23,7 +24,7 @@ class MSAdapterRunner(MindSporeRunner):
         importlib.import_module("torch")
         if not is_in_use():
             raise UsageError(
-                "torch is PyTorch's own here: a dump of MSAdapter is checked where `import torch` gives MSAdapter's"
+                tr("torch is PyTorch's own here: a dump of MSAdapter is checked where `import torch` gives MSAdapter's")
             )
         return MSAdapter()
 

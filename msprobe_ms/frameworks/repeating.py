@@ -148,6 +148,10 @@ class Repeater(ABC):
         """Whether the framework casts arguments to narrow dtypes here."""
         return False
 
+    def is_made(self, tensor: Any) -> bool:
+        """Whether a call made the tensor, and did not only hand on a leaf that it was given."""
+        return True
+
     @abstractmethod
     def watch_gradient(self, tensor: Any, hook: Callable[[Any], None]) -> None:
         """Have ``hook`` told what gradient goes into the node that made a tensor, whatever the script's hooks do; and

@@ -10,6 +10,7 @@ import numpy as np
 
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Largest seed numpy takes.
 _LARGEST_SEED = 2**32 - 1
@@ -21,13 +22,19 @@ def seed_process(seed: int, mode: bool) -> None:
     Raises UsageError for a seed that is not an integer from 0 to 2**32 - 1 or a mode that is not a bool.
     """
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= _LARGEST_SEED:
-        raise UsageError(f"seed_all: seed {seed!r} is not accepted; give an integer from 0 to {_LARGEST_SEED}")
+        raise UsageError(
+            tr(
+                "seed_all: seed {seed} is not accepted; give an integer from 0 to {largest_seed}",
+                seed=repr(seed),
+                largest_seed=_LARGEST_SEED,
+            )
+        )
     if not isinstance(mode, bool):
-        raise UsageError(f"seed_all: mode {mode!r} is not accepted; give True or False")
+        raise UsageError(tr("seed_all: mode {mode} is not accepted; give True or False", mode=repr(mode)))
     if os.environ.get("PYTHONHASHSEED") != str(seed):
         os.environ["PYTHONHASHSEED"] = str(seed)
         if mode:  # who only seeds has no use for a word on every start
-            _warn_of_hashes(os.getpid())
+            _tell_of_hashes(os.getpid())
     os.environ["HCCL_DETERMINISTIC"] = _collectives(mode)
     random.seed(seed)
     np.random.seed(seed)
@@ -39,14 +46,16 @@ def _collectives(mode: bool) -> str:
 
 
 @cache
-def _warn_of_hashes(_process: int) -> None:
+def _tell_of_hashes(_process: int) -> None:
     """Once a process, which a forked child is too."""
     seed = os.environ["PYTHONHASHSEED"]
-    logger.warning(
-        "seed_all: this process's own string hashes (the order of sets of texts) were seeded when Python started; "
-        "processes started from here get seed %s. If the order matters here, run PYTHONHASHSEED=%s python …",
-        seed, seed,
-    )  # fmt: skip
+    logger.info(
+        tr(
+            "seed_all: only the order of Python sets of texts may still differ between runs; where it matters, "
+            "start with PYTHONHASHSEED={seed} python …",
+            seed=seed,
+        )
+    )
 
 
 def seed_mindspore(seed: int, mode: bool) -> None:
@@ -61,7 +70,7 @@ def seed_mindspore(seed: int, mode: bool) -> None:
         mindspore.set_context(deterministic=wanted)
     os.environ["HCCL_DETERMINISTIC"] = _collectives(mode)  # which the context takes out of the environment
     if mode and GlobalComm.INITED:
-        logger.warning("seed_all: communication was initialised before; HCCL_DETERMINISTIC has no effect any more")
+        logger.warning(tr("seed_all: communication was initialised before; HCCL_DETERMINISTIC has no effect any more"))
 
 
 def seed_pytorch(seed: int, mode: bool) -> None:

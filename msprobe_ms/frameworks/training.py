@@ -5,7 +5,12 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+
+from msprobe_ms.support.interruptions import interrupts
+from msprobe_ms.support.patching import Patch, do_all
+
+_Answer = TypeVar("_Answer")
 
 
 class Listener(Protocol):
@@ -93,27 +98,40 @@ class Networks(ABC):
         return any(id(parameter) in parameters for parameter in self.trainable(network))
 
 
+def answer(question: Callable[[], _Answer], otherwise: _Answer) -> _Answer:
+    """What the script's objects say; ``otherwise`` where asking them raises: their methods may be the script's own."""
+    try:
+        return question()
+    except Exception as error:
+        if interrupts(error):
+            raise
+        return otherwise
+
+
 class ClassPatches:
     """Methods of classes, replaced until ``remove``. Class methods alone: a compiler does not read them by name."""
 
     def __init__(self) -> None:
-        self._undo: list[Callable[[], None]] = []
+        self._patches: list[Patch] = []
 
     def put(self, holder: type, name: str, around: Callable[..., Any]) -> None:
         """``holder.name`` becomes ``around(original, self, *args, **kwargs)``."""
-        original = getattr(holder, name)
 
-        @functools.wraps(original)
-        def replaced(instance: Any, *args: Any, **kwargs: Any) -> Any:
-            return around(original, instance, *args, **kwargs)
+        def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+            @functools.wraps(original)
+            def replaced(instance: Any, *args: Any, **kwargs: Any) -> Any:
+                return around(original, instance, *args, **kwargs)
 
-        own = vars(holder).get(name)
-        setattr(holder, name, replaced)
-        self._undo.append(
-            functools.partial(delattr, holder, name) if own is None else lambda: setattr(holder, name, own)
-        )
+            return replaced
+
+        patch = Patch(holder, name, wrap)
+        self._patches.append(patch)
+        patch.apply()
+
+    def watch_msadapter(self) -> None:
+        """``torch`` has been imported, and is MSAdapter's. Nothing changes for frameworks that it does not stand on."""
 
     def remove(self) -> None:
         """Put everything back."""
-        while self._undo:
-            self._undo.pop()()
+        do_all(patch.undo for patch in reversed(self._patches))
+        self._patches.clear()

@@ -18,7 +18,7 @@ import numpy as np
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.gradients.read import Gradient, RankGradients, open_ranks
 from msprobe_ms.support.errors import DumpFormatError, UsageError
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 from msprobe_ms.weights.names import pair_names
 
 #: Similarity below which the first step is marked, and the fall from one step to the next above which that is.
@@ -142,17 +142,17 @@ def _common_or_told(
     what: str, ours: Mapping[int, object], theirs: Mapping[int, object], comparison: GradientComparison
 ) -> list[int]:
     """What both have; what one alone has is noted."""
-    for side, own, other in (("target", ours, theirs), ("golden", theirs, ours)):
+    for side, own, other in ((tr("target"), ours, theirs), (tr("golden"), theirs, ours)):
         if alone := [each for each in own if each not in other]:
             comparison.alone.append(
-                tr("{what} of the {side} alone: {shown}", what=what, side=side, shown=_shown(alone))
+                tr("{what} only in the {side}: {shown}", what=what, side=tr(side), shown=_shown(alone))
             )
     return [each for each in ours if each in theirs]
 
 
 def _shown(numbers: Sequence[int] | Mapping[int, object]) -> str:
     found = sorted(numbers)
-    return ", ".join(map(str, found[:10])) + (", …" if len(found) > 10 else "")
+    return tr_list([*map(str, found[:10]), *(["…"] if len(found) > 10 else [])])
 
 
 class _Pairing:
@@ -177,7 +177,7 @@ def _rows(
     try:
         ours, theirs = target.read(step), golden.read(step)
     except DumpFormatError as error:
-        yield GradientRow(rank, step, "", "", note=str(error))
+        yield GradientRow(rank, step, "", "", note=tr("{error}", error=error))
         return
     pairs = pairing.of(tuple(ours), tuple(theirs))
     for name, gradient in ours.items():
@@ -203,22 +203,27 @@ def _measure(row: GradientRow, target: tuple[RankGradients, Gradient], golden: t
         one = our_folder.directions(row.step, row.name)
         other = their_folder.directions(row.step, row.golden)
     except DumpFormatError as error:
-        row.note = str(error)
+        row.note = tr("{error}", error=error)
         return
     if one is None or other is None:
         if ours.checksum and ours.checksum == theirs.checksum:
             row.similarity = 1.0
         else:
-            lacking = "either side" if one is other else "the target" if one is None else "the golden"
-            row.note = tr("no directions of {lacking}", lacking=lacking)
+            row.note = _without_signs(in_target=one is not None, in_golden=other is not None)
         return
     if (aligned := _aligned(one, other)) is None:
         row.note = tr("shapes {shape} and {other_shape} differ", shape=list(one.shape), other_shape=list(other.shape))
     elif one.size == 0:
-        row.note = "no elements"
+        row.note = tr("no elements")
     else:
         row.elements = one.size
         row.similarity = float(np.count_nonzero(one == aligned)) / one.size
+
+
+def _without_signs(*, in_target: bool, in_golden: bool) -> str:
+    if in_target or in_golden:
+        return tr("the {side} has no signs (grad_level L0 writes none)", side=tr("golden" if in_target else "target"))
+    return tr("neither side has signs (grad_level L0 writes none)")
 
 
 def _ratio(one: float | None, other: float | None) -> float | None:

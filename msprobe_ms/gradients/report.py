@@ -9,10 +9,11 @@ from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell, figure_cell
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table, writing
 from msprobe_ms.comparison.terms import RowColour
-from msprobe_ms.gradients.compare import LEAST_AT_FIRST, GradientComparison, GradientRow, overall
+from msprobe_ms.gradients.compare import LEAST_AT_FIRST, MOST_FALL, GradientComparison, GradientRow, overall
 from msprobe_ms.page.template import escaped, write_static_page
 from msprobe_ms.support.text import listed
-from msprobe_ms.support.translation import tr, tr_join
+from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_list
+from msprobe_ms.weights.names import NAMES_DIFFER
 
 _TITLES = (
     "Rank", "Step", "Target Name", "Golden Name", "Similarity", "Target Norm", "Golden Norm", "Norm Ratio", "Elements",
@@ -87,38 +88,46 @@ def gradient_lines(comparison: GradientComparison) -> Iterator[str]:
     yield verdict(comparison)
     parting = comparison.parting
     for row in parting.rows[:_TOLD] if parting else ():
-        yield f"  {_told(row)}"
+        yield tr("  {told}", told=_told(row))
     if parting and len(parting.rows) > _TOLD:
         yield tr("  and {count} more of step {step}", count=len(parting.rows) - _TOLD, step=parting.step)
     yield from comparison.alone
     lone = [row for row in comparison.rows if not (row.name and row.golden)]
     if lone:
-        names = dict.fromkeys(row.name or row.golden or row.note for row in lone)
-        yield tr("without a counterpart: {names}", names=listed(names, _TOLD))
+        for side, names in (("target", (row.name for row in lone)), ("golden", (row.golden for row in lone))):
+            if found := list(filter(None, dict.fromkeys(names))):
+                yield tr("parameters only in the {side}: {names}", side=tr(side), names=listed(found, _TOLD))
+        if unread := dict.fromkeys(row.note for row in lone if not (row.name or row.golden)):
+            yield tr("not compared: {notes}", notes=listed(unread, _TOLD, "; ", "; and "))
+        if any(row.name for row in lone) and any(row.golden for row in lone):
+            yield NAMES_DIFFER
     notes = dict.fromkeys(f"{row.name}: {row.note}" for row in comparison.rows if row.note and row.name and row.golden)
     if notes:
-        yield tr("not compared by direction: {notes}", notes=listed(notes, _TOLD, "; ", "; and "))
+        yield tr("compared by norm alone: {notes}", notes=listed(notes, _TOLD, "; ", "; and "))
 
 
 def verdict(comparison: GradientComparison) -> str:
     """Return the first line: DIVERGENT, CONSISTENT, INCOMPLETE, or NOTHING COMPARED."""
     compared, parting = comparison.compared, comparison.parting
     if not compared:
-        return tr("NOTHING COMPARED: no parameter has a counterpart whose gradient is known on both sides")
+        return tr("NOTHING COMPARED: no parameter has a counterpart on the other side")
     parameters = len({row.name for row in compared})
-    over = tr(
-        "{parameters} parameters over {count} steps of {other_count} ranks",
-        parameters=parameters,
-        count=len(comparison.steps),
-        other_count=len(comparison.ranks),
+    steps, ranks_compared = len(comparison.steps), len(comparison.ranks)
+    over = tr_join(
+        ", ",
+        (
+            tr_count("1 parameter", "{count} parameters", count=parameters),
+            tr_count("1 step", "{count} steps", count=steps),
+            tr_count("1 rank", "{count} ranks", count=ranks_compared),
+        ),
     )
     if parting:
-        ranks = ", ".join(map(str, sorted({row.rank for row in parting.rows})[:10]))
+        ranks = tr_list(map(str, sorted({row.rank for row in parting.rows})[:10]))
         first = parting.rows[0]
-        what = "in direction" if parting.by == "direction" else "in size"
+        what = tr("signs") if parting.by == "direction" else tr("norms")
         return tr(
-            "DIVERGENT: gradients part {what} at step {step}, on rank {ranks}: {name} first ({count} of "
-            "{parameters} parameters there; {over} compared)",
+            "DIVERGENT: the {what} of gradients differ from step {step} on, most in {name}, on rank {ranks} ({count} "
+            "of {parameters} parameters differ in that step; compared were {over})",
             what=what,
             step=parting.step,
             ranks=ranks,
@@ -128,8 +137,13 @@ def verdict(comparison: GradientComparison) -> str:
             over=over,
         )
     if comparison.alone or any(row.note for row in comparison.rows):
-        return tr("INCOMPLETE: {over} agree; not everything could be compared", over=over)
-    return tr("CONSISTENT: {over} agree", over=over)
+        return tr("INCOMPLETE: what was compared agrees ({over}), but not everything could be compared", over=over)
+    return tr(
+        "CONSISTENT: no gradient differs by more than the limits (signs {signs:.3g} %, norms {norms:.3g} %; {over})",
+        signs=100 * (1 - LEAST_AT_FIRST),
+        norms=100 * (1 - LEAST_AT_FIRST),
+        over=over,
+    )
 
 
 def _told(row: GradientRow) -> str:
@@ -160,12 +174,15 @@ def _body(comparison: GradientComparison, marked: set[int]) -> Iterator[str]:
     yield "".join(f"<p>{escaped(line, 2000)}</p>" for line in others)
     for rank in comparison.ranks:
         yield from _heat_map(rank, [row for row in comparison.rows if row.rank == rank], marked)
-    yield (
-        f"<footer><p>Similarity: the share of elements whose gradient is above zero on both sides or on neither. "
-        f"Marked is where two trainings part first: below {LEAST_AT_FIRST} in the first step, or lower by more than "
-        f"0.03 than in the step before.</p><p>Target: {escaped(str(comparison.target), 2000)}. Golden: "
-        f"{escaped(str(comparison.golden), 2000)}.</p></footer>"
+    meaning = tr(
+        "Similarity: the share of elements whose gradient is above zero on both sides or on neither. Marked is where "
+        "two trainings part first: below {least} in the first step, or lower by more than {drop} than in the step "
+        "before.",
+        least=LEAST_AT_FIRST,
+        drop=MOST_FALL,
     )
+    sides = tr("Target: {target}. Golden: {golden}.", target=comparison.target, golden=comparison.golden)
+    yield f"<footer><p>{escaped(meaning, 2000)}</p><p>{escaped(sides, 4000)}</p></footer>"
 
 
 def _heat_map(rank: int, rows: Sequence[GradientRow], marked: set[int]) -> Iterator[str]:
@@ -178,20 +195,28 @@ def _heat_map(rank: int, rows: Sequence[GradientRow], marked: set[int]) -> Itera
         least[row.name] = min(least.get(row.name, 1.0), row.similarity or 0.0)
     shown_steps = steps[:_MOST_STEPS]
     cells = {(row.name, row.step): row for row in known}
-    yield f"<h2>Rank {rank}</h2>"
-    yield f'<div class="scroll" tabindex="0" role="region" aria-label="Similarity by step, rank {rank}">'
-    yield '<table><thead><tr><th scope="col">Parameter</th>'
+    yield f"<h2>{escaped(tr('Rank {rank}', rank=rank))}</h2>"
+    told = tr("Similarity by step, rank {rank}", rank=rank)
+    yield f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(told)}">'
+    yield f'<table><thead><tr><th scope="col">{escaped(tr("Parameter"))}</th>'
     yield "".join(f'<th scope="col">{step}</th>' for step in shown_steps) + "</tr></thead><tbody>"
     for name in sorted(least, key=least.__getitem__)[:_MOST_ROWS]:
         yield f'<tr><th scope="row">{escaped(name)}</th>'
         yield "".join(_cell(cells.get((name, step)), marked) for step in shown_steps) + "</tr>"
-    yield '</tbody><tfoot><tr><th scope="row">all elements</th>'
+    yield f'</tbody><tfoot><tr><th scope="row">{escaped(tr("all elements"))}</th>'
     for step in shown_steps:
         value = overall(by_step[step])
         yield '<td class="none">–</td>' if value is None else f'<td class="{_shade(value)}">{value:.3f}</td>'
     yield "</tr></tfoot></table></div>"
     if len(least) > _MOST_ROWS or len(steps) > _MOST_STEPS:
-        yield f"<p>The first {_MOST_ROWS} of {len(least)} parameters and {_MOST_STEPS} of {len(steps)} steps.</p>"
+        first = tr(
+            "The first {rows} of {parameters} parameters and {columns} of {steps} steps.",
+            rows=_MOST_ROWS,
+            parameters=len(least),
+            columns=_MOST_STEPS,
+            steps=len(steps),
+        )
+        yield f"<p>{escaped(first)}</p>"
 
 
 def _cell(row: GradientRow | None, marked: set[int]) -> str:

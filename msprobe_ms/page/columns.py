@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 from binascii import b2a_base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,25 +74,36 @@ class Columns:
         return f"k{len(self._chunks) - 1}"
 
 
+class _Numbers(dict[Any, int]):
+    """A number for each value that is asked for, from 0 on."""
+
+    def __missing__(self, value: Any) -> int:
+        self[value] = number = len(self)
+        return number
+
+
 class Codes:
     """Numbers for values that repeat: what a column holds, and the dictionary that explains them."""
 
     def __init__(self, *first: Any) -> None:
-        self.values: list[Any] = []
-        self._codes: dict[Any, int] = {}
-        for value in first:
-            self.code(value)
+        self._codes = _Numbers()
+        self.codes(first)
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self._codes)
+
+    @property
+    def values(self) -> list[Any]:
+        """The values, each at the place that is its number."""
+        return list(self._codes)
 
     def code(self, value: Any) -> int:
         """Return the number of a value, a new one where it has none."""
-        code = self._codes.get(value)
-        if code is None:
-            code = self._codes[value] = len(self.values)
-            self.values.append(value)
-        return code
+        return self._codes[value]
+
+    def codes(self, values: Iterable[Any]) -> list[int]:
+        """Return the numbers of many values."""
+        return [*map(self._codes.__getitem__, values)]
 
 
 def floats(values: npt.ArrayLike, missing: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.float32]:

@@ -16,6 +16,7 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.dump.writing.json_text import Value
 from msprobe_ms.frameworks.base import InputWatch
 from msprobe_ms.support.files import PACKAGE_FOLDER
+from msprobe_ms.support.interruptions import interrupts
 
 if TYPE_CHECKING:
     from msprobe_ms.recording.gradients import Plan, Watch
@@ -273,7 +274,9 @@ def _is_readable(name: str) -> bool:
     for folder in folders:
         try:
             found = os.stat(os.path.join(folder, name))
-        except OSError:  # it may have come from somewhere else, which linecache knows
+        except OSError as error:  # it may have come from somewhere else, which linecache knows
+            if interrupts(error):
+                raise
             continue
         except (TypeError, ValueError):  # no name of a file at all
             return False

@@ -20,7 +20,7 @@ from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers, MethodOfCurrent, no_model, weakly
 from msprobe_ms.recording.graphs.run_steps import RunSteps
-from msprobe_ms.recording.hooks.api_list import check_custom_api
+from msprobe_ms.recording.hooks.custom_apis import CustomApis
 from msprobe_ms.recording.modes import Dumpers, api_hooks
 from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
 from msprobe_ms.recording.monitoring.monitor import Monitoring
@@ -28,21 +28,22 @@ from msprobe_ms.recording.parts_of_a_step import PartsOfAStep
 from msprobe_ms.recording.process_rank import ProcessRank
 from msprobe_ms.recording.progress import say_last_step_ended, say_nothing_recorded, speaks
 from msprobe_ms.recording.quotas import Quotas
+from msprobe_ms.recording.saved_values import SavesValues
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.start_arguments import TokenRange, check_start
 from msprobe_ms.recording.step import Step
 from msprobe_ms.recording.travelling import Travelling
-from msprobe_ms.support.errors import MsprobeError, UsageError, told_briefly
-from msprobe_ms.support.interruptions import interrupts
+from msprobe_ms.support.errors import UsageError, told_briefly
+from msprobe_ms.support.guard import guarded
 from msprobe_ms.support.log import LogOnce, logger
 from msprobe_ms.support.process import no_garbage_collection
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 
-class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
+class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling, ABC):
     """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it.
 
     Only one records at a time: `start` ends the step of another, whatever its framework.
@@ -74,14 +75,8 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         with no_garbage_collection():  # what validates takes as long to import as all the rest
             from msprobe_ms.config import load_config
 
-        given: dict[str, Any] = {
-            "task": task,
-            "dump_path": dump_path,
-            "level": level,
-            "step": step,
-            "settings": settings,
-        }
-        self._read_config = partial(load_config, config_path, **given)
+        given: dict[str, Any] = {"task": task, "dump_path": dump_path, "level": level, "step": step}
+        self._read_config = partial(load_config, config_path, settings=settings, **given)
         self._changes = FileChanges(Path(config_path) if isinstance(config_path, (str, os.PathLike)) else None)
         self.config: Config = told_briefly(self._read_config)
         self._framework = self._load_framework()
@@ -94,7 +89,8 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         self._dumpers = Dumpers(self.config, self._framework, self._apis, self.quotas)
         self._say_once = LogOnce()
         self._rank = ProcessRank(self._framework, self._say_once)
-        self._started = self._announced = False
+        #: Whether `start` was called since the last `step`, whether one has ever succeeded, whether a folder was told.
+        self._started = self._was_started = self._announced = False
         if self.config.task == GRADIENT_TASK:
             self._gradients = GradientProbe(self.config, self._framework, self._rank, self._guarded)
         else:
@@ -112,7 +108,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         self._unused = UnusedSettings()
         ignored = [key for key in self.config.ignored if key.rpartition(".")[2] != "precision"]
         if ignored:
-            logger.info(tr("these configuration keys have no effect here: {ignored}", ignored=", ".join(ignored)))
+            logger.info(tr("these configuration keys have no effect here: {ignored}", ignored=tr_list(ignored)))
         if len(ignored) < len(self.config.ignored):
             logger.info(tr('precision "low" changes nothing: statistics are taken in float32 or wider, as with "high"'))
         self._debuggers.add(self)
@@ -146,9 +142,27 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         ``[first, last]``, or a set of numbers, records only those of the model's calls within the step, for inference.
         ``rank_id`` names the dump's folder where the framework does not know the rank.
 
-        Raises UsageError when the call cannot work.
+        Raises UsageError when the call cannot work; after one that did, logs that instead and records nothing.
         """
-        self._guarded("start", partial(self._start, model, token_range, rank_id, sys._getframe(1)), self._pause)
+        starting = partial(self._start, model, token_range, rank_id, sys._getframe(1))
+        action = partial(self._start_or_say, starting)
+        self._debuggers.one_by_one(partial(self._guarded, "start", action, self._pause))
+
+    def _start_or_say(self, start: Callable[[], None]) -> None:
+        """A training that has begun to be recorded goes on, whatever cannot be recorded of it later."""
+        try:
+            start()
+        except UsageError as error:
+            if not self._was_started:
+                raise
+            self._pause()
+            self._started = True
+            self._say_once(
+                logging.WARNING,
+                tr("cannot record: {error}; training goes on, such steps are not recorded", error=error),
+            )
+        else:
+            self._was_started = True
 
     def _start(self, model: Any, token_range: TokenRange | None, rank_id: int | None, caller: FrameType) -> None:
         self._end_interrupted_step()
@@ -159,8 +173,11 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         self._started = True
         self._note_step()
         if self._open_step is not None and self._open_step.saw_backward and not self.starts_again:
-            goes_on = f"start: called again before step(), so that step {self._step} goes on"
-            self._say_once(logging.WARNING, f"{goes_on}; call step() after each training step")
+            again = tr(
+                "start: called again before step(), so that step {step} goes on; call step() after each training step",
+                step=self._step,
+            )
+            self._say_once(logging.WARNING, again)
         self.model = weakly(model)
         self._rank.given = rank_id
         self._dumper.announce(model if isinstance(model, (list, tuple)) else [] if model is None else [model])
@@ -195,7 +212,9 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         debuggers = self._debuggers
         debuggers.current[type(self)] = self
         if debuggers.recording is not None and debuggers.recording is not self:
-            self._say_once(logging.WARNING, "start: ends the step of another PrecisionDebugger: one records at a time")
+            self._say_once(
+                logging.WARNING, tr("start: ends the step of another PrecisionDebugger: one records at a time")
+            )
             debuggers.recording._give_way()
         self._rank.say_unselected(self.config.rank)
         if self._refused or not self._selected() or (self._open_step is None and self._is_off()):
@@ -210,29 +229,11 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
             debuggers.recording = self
         return self._open_step
 
-    @MethodOfCurrent
-    def save(self, variable: Any, name: str, save_backward: bool = True) -> None:
-        """Level debug: record ``variable`` as it is now, and the gradients of its tensors when backward reaches them.
-
-        ``variable`` is a tensor, a number, a text, or lists, tuples and dictionaries of these. Neither ``start`` nor
-        ``stop`` is needed. At the other levels the call does nothing, so that it may stay in the script.
-
-        Raises UsageError for a ``name`` that is no text.
-        """
-        if not isinstance(name, str) or not name:
-            raise UsageError(tr('save: name {name} is not accepted; give a text, such as "loss"', name=repr(name)))
-        if self.config.level != "debug":
-            text = f'save: level {self.config.level} does not record saved values, level "debug" does'
-            return self._say_once(logging.INFO, text)
-        self._guarded("save", partial(self._save, variable, name, save_backward))
-
-    def _save(self, variable: Any, name: str, save_backward: bool) -> None:
+    def _step_to_save_in(self) -> Step | None:
         self._end_interrupted_step()
         self._reread_config()
         self._note_step()
-        opened = self._open()
-        if opened is not None:
-            opened.save(variable, name, bool(save_backward))
+        return self._open()
 
     def _note_step(self) -> None:
         self._reached = self._reached or not self.config.step or self._step in self.config.step
@@ -241,7 +242,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         """A script may change the execution mode at any time; what cannot be recorded in it is refused."""
         dumper = self._dumpers.now("start")
         if dumper is not self._dumper and self._open_step is not None:
-            changed = f"the execution mode changed in the middle of step {self._step}"
+            changed = tr("the execution mode changed in the middle of step {step}", step=self._step)
             raise UsageError(tr("start: {changed}; call step() before start()", changed=changed))
         self._dumper = dumper
 
@@ -261,7 +262,7 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
     def stop(self) -> None:
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
         try:
-            self._guarded("stop", self._stop, self._pause)
+            self._debuggers.one_by_one(partial(self._guarded, "stop", self._stop, self._pause))
         except BaseException:  # which may have come before anything was done
             with suppress(Exception):
                 self._pause()
@@ -277,28 +278,14 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
     def _stop(self) -> None:
         self._pause()
         if not self._started and self.config.level != "debug":
-            self._say_once(logging.WARNING, "stop: nothing to stop, start was not called since the last step()")
-
-    @MethodOfCurrent
-    def register_custom_api(self, module: Any, api: str, api_prefix: str | None = None) -> None:
-        """Record calls of ``module.api`` too, at L1 and mix, as ``{api_prefix}.{api}.{n}``.
-
-        ``module`` is a module or a class written in Python; ``api_prefix`` is its name unless given. Raises UsageError.
-        """
-        check_custom_api("register_custom_api", module, api, api_prefix)
-        if self._apis is not None:
-            self._apis.register(module, api, api_prefix or module.__name__.rpartition(".")[2])
-
-    @MethodOfCurrent
-    def restore_custom_api(self, module: Any, api: str) -> None:
-        """Undo `register_custom_api`; nothing happens to what was not registered. Raises UsageError."""
-        check_custom_api("restore_custom_api", module, api, None)
-        if self._apis is not None:
-            self._apis.unregister(module, api)
+            self._say_once(logging.WARNING, tr("stop: nothing to stop, start was not called since the last step()"))
 
     @MethodOfCurrent
     def step(self) -> None:
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
+        self._debuggers.one_by_one(self._end_this_step)
+
+    def _end_this_step(self) -> None:
         steps = self._steps
         self._guarded("step", self._end_called_step, self._pause)
         if self._steps == steps:  # nobody was told that it did not come to its end
@@ -325,44 +312,21 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
             self._end_step()
 
     def _guarded(self, where: str, action: Callable[[], None], instead: Callable[[], None] | None = None) -> None:
-        """Run ``action``; only what it says of the user's mistakes, and what interrupts the process, goes on.
+        """Run ``action`` so that no error of ours reaches the training, else ``instead``.
 
-        Where it does not come to its end, do what comes ``instead``. Task grad_probe has nothing but ``monitor``.
+        Task grad_probe has nothing but ``monitor``.
         """
-        if self._gradients is not None and where != "monitor":
-            return
-        try:
-            with self._debuggers.turn:
-                self._quietly(action)
-        except MsprobeError as error:
-            raise error.with_traceback(None) from None  # the user's mistake, not ours: our frames tell nothing
-        except BaseException as error:
-            try:
-                self._debuggers.turn.give_back()  # the error may have come just before it was given back
-                if isinstance(error, Exception):
-                    self._say_failed(error, where)
-            finally:
-                if instead is not None:
-                    with suppress(Exception), self._debuggers.turn:
-                        instead()
-            if interrupts(error):
-                raise
+        if self._gradients is None or where == "monitor":
+            guarded(action, self._debuggers.turn, self._framework.quiet, partial(self._say_failed, where), instead)
 
-    def _quietly(self, action: Callable[[], None]) -> None:
-        quiet = None
-        try:
-            quiet = self._framework.quiet()
-            action()
-        except BaseException:
-            if quiet is not None:
-                quiet.restore()  # something may have interrupted what keeps our own work unseen
-            raise
-
-    def _say_failed(self, error: Exception, where: str) -> None:
+    def _say_failed(self, where: str, error: Exception) -> None:
         if self._open_step is not None:
             self._open_step.failed(error, where)
         else:
-            self._say_once(logging.WARNING, f"{where}: {type(error).__name__}: {error}; training goes on")
+            self._say_once(
+                logging.WARNING,
+                tr("{where}: {name}: {error}; training goes on", where=where, name=type(error).__name__, error=error),
+            )
 
     @MethodOfCurrent
     def set_init_step(self, step: int) -> None:
@@ -424,8 +388,13 @@ class BaseDebugger(Monitoring, PartsOfAStep, Travelling, ABC):
         """End the step that is open, again where that was interrupted, and count ``steps``."""
         if (opened := self._open_step) is not None:
             if self.config.level == "debug" and opened.is_empty:
-                nothing = "save: nothing was recorded: level debug records what save is given, and it was not called"
-                self._say_once(logging.WARNING, f"{nothing} in step {self._step}: debugger.save(tensor, name)")
+                nothing = tr(
+                    "save: nothing was recorded: level debug records what save is given, and it was not called"
+                )
+                self._say_once(
+                    logging.WARNING,
+                    tr("{nothing} in step {step}: debugger.save(tensor, name)", nothing=nothing, step=self._step),
+                )
             self._guarded("step", partial(opened.finish, self._unused))
         if self._debuggers.recording is self:
             self._debuggers.recording = None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import atexit
+import sys
 import weakref
+from collections import deque
 from collections.abc import Callable
 from functools import wraps
+from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
-from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.patching import do_all
 from msprobe_ms.support.process import ThisProcess
 from msprobe_ms.support.translation import tr
@@ -60,6 +63,8 @@ class Debuggers:
         #: Those that are to be ended with the process, where their users still hold them.
         self._open: WeakValueDictionary[int, BaseDebugger] = WeakValueDictionary()
         self._process, self._turn = ThisProcess(), Turn()
+        #: What signal handlers and finalizers of the script asked for in the middle of something else.
+        self._left: deque[Callable[[], None]] = deque()
 
     @property
     def turn(self) -> Turn:
@@ -67,6 +72,26 @@ class Debuggers:
         if not self._process.is_mine:
             self._process, self._turn = ThisProcess(), Turn()
         return self._turn
+
+    def one_by_one(self, action: Callable[[], None]) -> None:
+        """Do ``action``, in the middle of another that this thread does not before that is over.
+
+        There a signal handler or a finalizer of the script's calls, and hooks that are half on would stay for good.
+        The frames tell, as no interrupt can falsify them.
+        """
+        if _is_within(sys._getframe(1), Debuggers.one_by_one.__code__):
+            return self._left.append(action)
+        try:
+            self._do_left()
+            action()
+        except MsprobeError as error:
+            raise error.with_traceback(None) from None  # the user's mistake: our frames tell nothing
+        finally:
+            self._do_left()
+
+    def _do_left(self) -> None:
+        while self._left:
+            self._left.popleft()()
 
     def add(self, debugger: BaseDebugger) -> None:
         """Calls on its class go to ``debugger`` from here on; it is ended with the process."""
@@ -89,6 +114,15 @@ class Debuggers:
         self._open.pop(id(debugger), None)
         if self.current.get(type(debugger)) is debugger:
             del self.current[type(debugger)]
+
+
+def _is_within(frame: FrameType | None, code: CodeType) -> bool:
+    """Whether ``frame`` runs ``code``, or was called from where it does."""
+    while frame is not None:
+        if frame.f_code is code:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def no_model() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,13 +29,15 @@ from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.recording.saved_values import SavePoints
-from msprobe_ms.recording.selection.unused_settings import UnusedSettings, why_empty
+from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.selection.why_empty import why_empty
 from msprobe_ms.recording.start_arguments import TokenRange, tokens_of
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.interruptions import suppress_own
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import Hooks, do_all, insist
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join, tr_list
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -135,7 +136,7 @@ class DynamicStep(Step):
             if self._kernels is None:  # the kernel that made the loss is recorded itself
                 self._losses = LossHooks(self._framework, self._recorder)
             if self._optimizers is not None and model is None:
-                self._errors.note("optimizer: updates are those of a network's parameters, give it to start(model)")
+                self._errors.note(tr("optimizer: updates are those of a network's parameters, give it to start(model)"))
             elif self._optimizers is not None:
                 self._dump.guard(partial(self._optimizers.install, model), "start")
             if (tokens := tokens_of(token_range)) is not None:
@@ -310,7 +311,7 @@ class DynamicStep(Step):
             self._errors.report(error, "step", lost=False)
         finally:
             for left in (folder.parent, apart.parent, apart.parent.parent):
-                with suppress(OSError):  # other ranks may still be in there
+                with suppress_own(OSError):  # other ranks may still be in there
                     left.rmdir()
         return graphs.finish(unused)
 
@@ -323,15 +324,14 @@ class DynamicStep(Step):
             called = self._recorder.saw_calls
             why = why_empty(
                 config, self._framework, self._model,
-                opened=self._opened, called=called, compiled=jit.saw_unrecorded,
+                opened=self._opened, called=called, unfinished=self._recorder.unfinished,
+                compiled=jit.saw_unrecorded, error=self.ended_by,
             )  # fmt: skip
             if why and self.gave_way:
-                why = "another PrecisionDebugger was started before anything was called that this one records"
+                why = tr("another PrecisionDebugger was started before anything was called that this one records")
             if why:
-                nothing = tr("nothing") if self.is_empty else tr("nothing but the loss")
-                logger.warning(
-                    tr("{folder}: {nothing} was recorded: {why}", folder=self.folder, nothing=nothing, why=why)
-                )
+                nothing = tr("nothing was recorded") if self.is_empty else tr("nothing but the loss was recorded")
+                logger.warning(tr_join(": ", (str(self.folder), nothing, why)))
         except Exception as error:
             self._errors.report(error, "step")
 
@@ -350,7 +350,7 @@ class DynamicDumper(Dumper):
         if config.level == "L2" and framework.no_kernels is not None:
             raise UsageError(tr('level "L2": {no_kernels}', no_kernels=framework.no_kernels))
         if isinstance(config.summary_mode, tuple):
-            categories = ", ".join(config.summary_mode)
+            categories = tr_list(config.summary_mode)
             raise UsageError(
                 tr(
                     "PrecisionDebugger: summary_mode [{categories}] is for kernels of compiled graphs; "
@@ -362,7 +362,7 @@ class DynamicDumper(Dumper):
         super().__init__(config, framework, apis, quotas)
         idle = [key for key in (*KERNEL_KEYS, "acl_config") if config.asks_for(key)]
         if config.level == "L2" and idle:
-            logger.info(tr("these configuration keys have no effect in dynamic graphs: {idle}", idle=", ".join(idle)))
+            logger.info(tr("these configuration keys have no effect in dynamic graphs: {idle}", idle=tr_list(idle)))
         #: At level L2, what compiled functions launch.
         self._jit_kernels = JitKernels(config, framework) if config.level == "L2" else None
         #: Modules may run in compiled graphs in between.

@@ -14,7 +14,7 @@ from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD
 from msprobe_ms.dump.writing.json_text import Value
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.recording.calls import Call
-from msprobe_ms.recording.containers import Members, Walk, members, put
+from msprobe_ms.recording.containers import PLAIN, Members, Walk, members, put
 from msprobe_ms.recording.output.values import ValueSerializer
 from msprobe_ms.recording.selection.filters import CallFilter
 
@@ -30,21 +30,14 @@ _SKIP: Any = object()
 
 
 class _Planning(Walk):
-    """Makes a plan of nested values; ``tensors`` are those to watch."""
+    """Makes a plan of nested values; ``position`` gives that of a tensor."""
 
-    def __init__(self, is_tensor: Callable[[Any], bool], can_watch: Callable[[Any], bool]) -> None:
+    def __init__(self, is_tensor: Callable[[Any], bool], position: Callable[[Any], int | None]) -> None:
         super().__init__(is_tensor)
-        self._can_watch = can_watch
-        self.tensors: list[Any] = []
-        self._positions: dict[int, int] = {}
+        self._position = position
 
     def tensor(self, value: Any) -> int | None:
-        if not self._can_watch(value):
-            return None
-        position = self._positions.setdefault(id(value), len(self.tensors))
-        if position == len(self.tensors):
-            self.tensors.append(value)
-        return position
+        return self._position(value)
 
     def plain(self, value: Any) -> Any:
         return _SKIP
@@ -90,18 +83,34 @@ class Watch:
         self._is_tensor = is_tensor
         self._can_watch = can_watch
         #: The watched tensors, in the order their gradients will come in; one given twice is watched once.
-        self.tensors: Sequence[Any] = ()
+        self.tensors: list[Any] = []
+        self._positions: dict[int, int] = {}
         #: The containers written into, and by a replacement's id the tensor it stands for.
         self._written: list[Any] = []
         self._originals: dict[int, Any] = {}
 
     def plan(self, values: Sequence[Any]) -> list[Plan]:
         """Walk a list or tuple of values and remember the tensors to watch."""
-        planning = _Planning(self._is_tensor, self._can_watch)
-        inside = members(values)
-        found = [] if inside is None else [plan for plan in map(planning.of, inside[1]) if plan is not _SKIP]
-        self.tensors = planning.tensors
+        inside, planning, found = members(values), None, list[Plan]()
+        for value in () if inside is None else inside[1]:
+            if type(value) in PLAIN:
+                continue
+            if self._is_tensor(value):  # as most are, for which nothing is walked
+                found.append(self._position(value))
+                continue
+            planning = planning or _Planning(self._is_tensor, self._position)
+            if (plan := planning.of(value)) is not _SKIP:
+                found.append(plan)
         return found
+
+    def _position(self, tensor: Any) -> int | None:
+        """The place of a tensor among those that are watched; None for one that is not."""
+        if not self._can_watch(tensor):
+            return None
+        position = self._positions.setdefault(id(tensor), len(self.tensors))
+        if position == len(self.tensors):
+            self.tensors.append(tensor)
+        return position
 
     def swap(self, values: Sequence[Any], replacements: Sequence[Any]) -> Sequence[Any]:
         """The list or tuple ``values`` with each watched tensor replaced.
@@ -109,6 +118,8 @@ class Watch:
         Tuples are rebuilt; lists, dictionaries and dataclass instances are written into, because the call may keep
         or change them, until ``restore`` puts the originals back.
         """
+        if replacements is self.tensors:
+            return values
         pairs = [(old, new) for old, new in zip(self.tensors, replacements, strict=True) if new is not old]
         if not pairs:
             return values
@@ -237,19 +248,24 @@ class Backward:
         """``known``: leaves of gradients that came before, by their path; these are added, or begin another pass."""
         if not self._filter.keeps(BACKWARD, field):
             return []
-        save = self._filter.saves(call.backward)
-        leaves, new = {} if known is None else known, dict[tuple[str, ...], Value]()
+        save, new = self._filter.saves(call.backward), dict[tuple[str, ...], Value]()
 
-        def read(position: int, path: tuple[str, ...]) -> None:
+        def read(position: int, path: tuple[str, ...]) -> Value:
             gradient = gradients[position] if position < len(gradients) else None
-            if gradient is not None:
-                new[path] = self._values.build(gradient, call.backward, field, path, save)
+            if gradient is None:
+                return None
+            leaf = new[path] = self._values.build(gradient, call.backward, field, path, save)
+            return leaf
 
-        fill(plan, read)
-        if new.keys() & leaves.keys():
-            leaves.clear()
-        leaves |= new
-        return [(field, fill(plan, lambda _, path: leaves.get(path)))]
+        found = fill(plan, read)
+        if known is not None:
+            leaves = {} if new.keys() & known.keys() else {**known}
+            leaves |= new
+            if len(leaves) > len(new):
+                found = fill(plan, lambda _, path: leaves.get(path))
+            known.clear()
+            known |= leaves
+        return [(field, found)]
 
     def parameter(self, base: str, name: str, gradient: Any) -> None:
         """Record a parameter's accumulated gradient; ``base`` is its module's, ``Cell.fc1.Dense``."""

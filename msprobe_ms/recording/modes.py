@@ -21,6 +21,7 @@ from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.sent_steps import SendingDumper, outgoing_of
 from msprobe_ms.recording.step import Dumper
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr, tr_join, tr_list
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -100,7 +101,7 @@ class Dumpers:
         mode = self._framework.execution_mode()
         way = self._ways(mode).get(self._level)
         if way is None or self._task not in way.tasks:
-            raise UsageError(f"{caller}: {self._refusal(mode)}")
+            raise UsageError(tr_join(": ", (caller, self._refusal(mode))))
         if way not in self._made:
             dumper = way.make(*self._parts)
             self._made[way] = dumper if self._outgoing is None else SendingDumper(dumper, self._outgoing)
@@ -110,12 +111,21 @@ class Dumpers:
         return CHECKING.get(mode, {}) if self._task == PERTURBATION_TASK else WAYS[mode]
 
     def _refusal(self, mode: ExecutionMode) -> str:
-        works = [f"level {level} ({', '.join(way.tasks)})" for level, way in self._ways(mode).items()]
+        works = [
+            tr("level {level} ({tasks})", level=level, tasks=tr_list(way.tasks))
+            for level, way in self._ways(mode).items()
+        ]
         if mode != ExecutionMode.PYNATIVE:
             works.append(self._framework.how_to_be_dynamic)
-        verb = "check" if self._task == PERTURBATION_TASK else "record"
-        refused = f"level {self._level} with task {self._task} does not {verb} {self._framework.mode_text()}"
-        return f"{refused}; use {', or '.join(works)}"
+        checks = self._task == PERTURBATION_TASK
+        refused = tr(
+            "level {level} with task {task} does not {verb} {mode}",
+            level=self._level,
+            task=self._task,
+            verb=tr("check") if checks else tr("record"),
+            mode=self._framework.mode_text(),
+        )
+        return tr("{refused}; use {works}", refused=refused, works=tr_join(tr(", or "), works))
 
     def step_ended(self, step: int) -> None:
         for dumper in self._made.values():

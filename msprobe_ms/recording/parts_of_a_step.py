@@ -35,8 +35,11 @@ class PartsOfAStep:
         At the other levels it is ``stop``. Gradients of recorded calls still come in.
         """
         if self.config.level != "L1":
-            also = f"forward_backward_dump_end: is for level L1; at level {self.config.level} it stops all recording"
-            self._say_once(logging.WARNING, f"{also}, as stop() does")
+            also = tr(
+                "forward_backward_dump_end: is for level L1; at level {level} it stops all recording, as stop() does",
+                level=self.config.level,
+            )
+            self._say_once(logging.WARNING, also)
             return self.stop()
         self._within("forward_backward_dump_end", lambda step: step.stop_apis())
 

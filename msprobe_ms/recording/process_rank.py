@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Collection
 
 from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.support.translation import tr, tr_list
 
 
 class ProcessRank:
@@ -31,13 +32,20 @@ class ProcessRank:
         """Say so where it is none of ``ranks``; alone, it would be silence, while of several ranks others record."""
         if self.is_selected(ranks):
             return
-        known, selected = self.known, ", ".join(map(str, sorted(ranks)[:10]))
+        known, selected = self.known, tr_list(map(str, sorted(ranks)[:10]))
         if known is not None:
-            self._say_once(logging.DEBUG, f"rank: this process is rank {known}, recorded are {selected}")
+            self._say_once(
+                logging.DEBUG,
+                tr("rank: this process is rank {known}, recorded are {selected}", known=known, selected=selected),
+            )
         else:
             self._say_once(
                 logging.WARNING,
-                f"rank: nothing is recorded: this process is part of no distributed job that is initialised, and "
-                f"taken for rank 0; the configuration selects {selected}. "
-                f"Remove the key or add 0, or name this process's rank: start(model, rank_id={min(ranks)})",
+                tr(
+                    "rank: nothing is recorded: this process is part of no distributed job that is initialised, "
+                    "and taken for rank 0; the configuration selects {selected}. Remove the key or add 0, or "
+                    "name this process's rank: start(model, rank_id={ranks})",
+                    selected=selected,
+                    ranks=min(ranks),
+                ),
             )

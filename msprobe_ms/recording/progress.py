@@ -15,8 +15,9 @@ from tqdm import tqdm
 from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.dump.reading.locate import other_processes
 from msprobe_ms.dump.writing.export import Progress
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_count, tr_list
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -47,7 +48,7 @@ def say_last_step_ended(config: Config) -> None:
 def say_nothing_recorded(config: Config, steps: int, *, step_was_reached: bool) -> None:
     """Say at the end of a training why it left no dump: after ``steps`` steps, of which one may have been selected."""
     if not step_was_reached:
-        selected = ", ".join(map(str, sorted(config.step)[:10]))
+        selected = tr_list(map(str, sorted(config.step)[:10]))
         logger.warning(tr("nothing was recorded: no step that is selected ({selected}) was reached", selected=selected))
     elif steps:
         needed = "save" if config.level == "debug" else "start"
@@ -71,7 +72,8 @@ class Status:
     def begin(self, folder: Path) -> None:
         """Say what will be recorded, and where; and what lies there already. ``folder`` is the process's own."""
         config = self._config
-        chosen = f"step{'s' * (len(config.step) > 1)} {', '.join(map(str, sorted(config.step)))}"
+        numbers = tr_list(map(str, sorted(config.step)))
+        chosen = tr_count("step {numbers}", "steps {numbers}", len(config.step), numbers=numbers)
         told = tr(
             "recording {steps} at level {level}, task {task}, to {folder}",
             steps=chosen if config.step else tr("every step"),
@@ -83,7 +85,7 @@ class Status:
             told = tr(
                 "{folder} holds dumps of other processes already: {others}; compare takes the latest, or the one that "
                 "you name",
-                folder=folder.parent, others=", ".join(others),
+                folder=folder.parent, others=tr_list(others),
             )  # fmt: skip
             logger.log(self._level, told)
 
@@ -128,7 +130,9 @@ def _bytes_below(folder: Path) -> int:
         for name in names:
             try:
                 total += os.lstat(os.path.join(place, name)).st_size
-            except OSError:
+            except OSError as error:
+                if interrupts(error):
+                    raise
                 continue
     return total
 
@@ -141,4 +145,4 @@ def _readable(count: int) -> str:
     figure, unit = float(count), 0
     while figure >= 1000 and unit + 1 < len(_UNITS):
         figure, unit = figure / 1000, unit + 1
-    return f"{count} bytes" if unit == 0 else f"{figure:.1f} {_UNITS[unit]}"
+    return tr("{count} bytes", count=count) if unit == 0 else f"{figure:.1f} {_UNITS[unit]}"

@@ -49,6 +49,8 @@ class Recorder(StepRecorder):
         )
         self._recomputation = Recomputation(framework.recomputing)
         self._thread = OpenCalls()
+        #: The first call to be recorded that raised; "" while none has.
+        self._raised = ""
         shared = self._sink, self._values, self._filter, self._guarded, self._is_open, self._count
         self.backward, self.updates = Backward(*shared), Updates(*shared)
 
@@ -60,6 +62,11 @@ class Recorder(StepRecorder):
     def pause(self) -> None:
         """No more calls until `resume`, only gradients of those that were recorded."""
         self.backward.pause()
+
+    @property
+    def unfinished(self) -> str:
+        """The innermost call to be recorded that began first and did not return; "" for none."""
+        return self._raised or next((call.forward for call in reversed(self._thread.calls) if _is_kept(call)), "")
 
     def _guarded(self, where: str, action: Callable[[], Any]) -> Any:
         """What ``action`` gives, which records and calls nothing of the user's; None where it fails."""
@@ -140,6 +147,7 @@ class Recorder(StepRecorder):
             return None
         # An enclosing call always stands on a shallower stack; a deeper one left by an exception and never said so.
         while calls and calls[-1].depth >= depth:
+            self._note_raised(calls[-1])
             self._close(calls[-1], calls)
         parent = next((call for call in reversed(calls) if call.subject.is_module), None)
         call = Call(subject, self._number(subject.base), parent, depth)
@@ -207,7 +215,7 @@ class Recorder(StepRecorder):
         save = self._filter.saves(call.forward)
         if self._filter.keeps(FORWARD, "input_args"):
             positional = self._values.build_all(args, call.forward, "input", save)
-            named = self._values.build(kwargs, call.forward, "kwargs", (), save) if kwargs else {}
+            named = self._values.build_named(kwargs, call.forward, "kwargs", save) if kwargs else {}
             call.inputs += [("input_args", positional), ("input_kwargs", named)]
 
     def _watch_inputs(
@@ -226,6 +234,8 @@ class Recorder(StepRecorder):
         )
         call.watch = watch
         swapped = watch.swap(values, call.input_watch.tensors)
+        if swapped is values:
+            return args, kwargs
         return tuple(swapped[: len(args)]), dict(zip(kwargs, swapped[len(args) :], strict=True))
 
     def _new_watch(self, *, parameters: bool) -> Watch:
@@ -277,7 +287,7 @@ class Recorder(StepRecorder):
         if isinstance(roots, Exception):
             raise roots
         for root in roots:
-            if self._framework.is_tensor(root) and all(size == 1 for size in root.shape):
+            if self._framework.is_tensor(root) and all(size == 1 for size in self._framework.plain(root).shape):
                 with self._lock:
                     entry, self._losses = f"{LOSS}.{self._losses}.{DEBUG}", self._losses + 1
                 if self._filter.keeps_loss(entry):
@@ -299,10 +309,15 @@ class Recorder(StepRecorder):
     def abandon(self, call: Call) -> None:
         """The call raised: it is closed without a record, and the exception goes its way."""
         try:
+            self._note_raised(call)
             self._close(call, self._thread.calls)
             self._sink.forget(call.forward)
         except Exception as error:
             self.errors.report(error, call.forward)
+
+    def _note_raised(self, call: Call) -> None:
+        if not self._raised and _is_kept(call):
+            self._raised = call.forward
 
     def _close(self, call: Call, calls: list[Call], outputs: Sequence[Any] = ()) -> None:
         """End the call, and those in it that an exception left open."""
@@ -326,7 +341,7 @@ class Recorder(StepRecorder):
                 shown = [None if place in scratch else value for place, value in enumerate(shown)]
             fields.append(("output", self._values.build_all(shown, call.forward, "output", save)))
         if self._filter.keeps(FORWARD, "parameters") and (own := dict(parameters())):
-            fields.append(("parameters", self._values.build(own, call.forward, "parameters", (), save)))
+            fields.append(("parameters", self._values.build_named(own, call.forward, "parameters", save)))
         if call.recomputed:
             fields.append((RECOMPUTE, True))
         if call.subject.attributes and self._filter.keeps(FORWARD, "input"):
@@ -348,3 +363,7 @@ class Recorder(StepRecorder):
         if call.keep_backward and (self._framework.watches_in_place or not call.subject.writes_in_place):
             call.output_fields = watch.plan(results(output))
         return watch
+
+
+def _is_kept(call: Call) -> bool:
+    return call.keep_forward or call.keep_backward

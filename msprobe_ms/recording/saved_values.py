@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,19 @@ from msprobe_ms.dump.writing.json_text import Value, Whole
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.containers import Walk
+from msprobe_ms.recording.debuggers import MethodOfCurrent
 from msprobe_ms.recording.gradients import Plan, fill
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.selection.filters import NameList
-from msprobe_ms.support.log import logger
+from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.log import LogOnce, logger
 from msprobe_ms.support.patching import Hooks, install, remove
 from msprobe_ms.support.process import ThisProcess
 from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
+    from msprobe_ms.recording.step import Step
 
 #: The longest entry that is made of a name.
 _LONGEST_ENTRY = f"{{}}_grad.{2**63}.{DEBUG}"
@@ -162,3 +166,32 @@ class _Gradients:
     def _record(self) -> None:
         values: Sequence[Any] = fill([self._plan], lambda place, _: self._leaves.get(place))
         self._points.record_gradients(self._entry, values[0])
+
+
+class SavesValues:
+    """The part of a debugger that level debug needs."""
+
+    config: Config
+    _say_once: LogOnce
+    _guarded: Callable[..., None]
+    _step_to_save_in: Callable[[], Step | None]
+
+    @MethodOfCurrent
+    def save(self, variable: Any, name: str, save_backward: bool = True) -> None:
+        """Level debug: record ``variable`` as it is now, and the gradients of its tensors when backward reaches them.
+
+        ``variable`` is a tensor, a number, a text, or lists, tuples and dictionaries of these. Neither ``start`` nor
+        ``stop`` is needed. At the other levels the call does nothing, so that it may stay in the script.
+
+        Raises UsageError for a ``name`` that is no text.
+        """
+        if not isinstance(name, str) or not name:
+            raise UsageError(tr('save: name {name} is not accepted; give a text, such as "loss"', name=repr(name)))
+        if self.config.level != "debug":
+            text = f'save: level {self.config.level} does not record saved values, level "debug" does'
+            return self._say_once(logging.INFO, text)
+        self._guarded("save", partial(self._save, variable, name, save_backward))
+
+    def _save(self, variable: Any, name: str, save_backward: bool) -> None:
+        if (opened := self._step_to_save_in()) is not None:
+            opened.save(variable, name, bool(save_backward))

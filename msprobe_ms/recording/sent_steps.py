@@ -9,6 +9,7 @@ from msprobe_ms.recording.progress import speaks
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.remote.addresses import CLIENT, configured
 from msprobe_ms.remote.outgoing import MIB, Outgoing
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import ThisProcess
 from msprobe_ms.support.translation import tr
@@ -87,6 +88,8 @@ class SendingDumper(Dumper):
             self._say(error)
 
     def _say(self, error: OSError) -> None:
+        if interrupts(error):
+            raise error
         if not self._failed:
             self._failed = True
             logger.warning(

@@ -13,7 +13,9 @@ from msprobe_ms.recording.hooks.apis import ApiHooks
 from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.selection.why_empty import Exceptions
 from msprobe_ms.recording.start_arguments import TokenRange
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import ThisProcess
 from msprobe_ms.support.translation import tr
@@ -37,6 +39,9 @@ class Step(ABC):
         self.ending = False
         #: Whether another debugger's `start` ends it: nobody can tell then what would have been called.
         self.gave_way = False
+        self._exceptions = Exceptions()
+        #: The exception that ended the step, in one line; "" while none is known.
+        self.ended_by = ""
 
     @property
     @abstractmethod
@@ -85,6 +90,7 @@ class Step(ABC):
 
     def stop(self) -> None:
         """Pause until `start`, and bring the files up to date."""
+        self.ended_by = self.ended_by or self._exceptions.new()
         self._pause()
         if self._process.is_mine:
             self._export()
@@ -146,6 +152,8 @@ class Dumper(ABC):
         try:
             opened = self._open(config, folder, step, rank)
         except OSError as error:
+            if interrupts(error):
+                raise
             self._warn_refused(step, folder, error)
             return None
         if opened is not None:

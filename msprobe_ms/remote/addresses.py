@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 #: Files of a folder with certificates.
 CA, SERVER, CLIENT = "ca.crt", "server", "client"
-_HOW = "make them with: msprobe certificates -o DIR --host NAME"
+_HOW = tr("make them with: msprobe certificates -o DIR --host NAME")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +37,26 @@ class Address:
         """Return it with absolute folders, for ``SERVER`` or ``CLIENT``. Raises UsageError: it cannot be used."""
         if self.folder:
             if not Path(self.folder).is_dir():
-                raise UsageError(f"{self.folder}: no such folder; accepted is one that both sides reach")
+                raise UsageError(
+                    tr("{folder}: no such folder; accepted is one that both sides reach", folder=self.folder)
+                )
             return Address(folder=str(Path(self.folder).absolute()))
         if not self.host or not 1 <= self.port <= 65535:
-            raise UsageError(f"{self}: accepted is a host and a port from 1 to 65535, or a shared folder")
+            raise UsageError(
+                tr("{address}: accepted is a host and a port from 1 to 65535, or a shared folder", address=self)
+            )
         if self.tls:
             _check_certificates(Path(self.tls), side)
             return Address("", self.host, self.port, str(Path(self.tls).absolute()))
         if not (self.unencrypted or is_loopback(self.host)):
             raise UsageError(
-                f"{self}: without certificates (tls_path) calls travel within this machine alone, to 127.0.0.1; "
-                f'{_HOW}, or say "unencrypted": true (--unencrypted) where nobody else is on the network'
+                tr(
+                    "{address}: without certificates (tls_path) calls travel within this machine alone, to "
+                    '127.0.0.1; {how}, or say "unencrypted": true (--unencrypted) where nobody else is on the '
+                    "network",
+                    address=self,
+                    how=_HOW,
+                )
             )
         return Address("", self.host, self.port, "", self.unencrypted)
 
@@ -79,4 +89,4 @@ def configured(*, nfs_path: str, host: str, port: int, tls_path: str | None, une
 def _check_certificates(folder: Path, side: str) -> None:
     for name in (CA, f"{side}.crt", f"{side}.key"):
         if not (folder / name).is_file():
-            raise UsageError(f"{folder / name}: no such file; {_HOW}")
+            raise UsageError(tr("{folder}: no such file; {how}", folder=folder / name, how=_HOW))

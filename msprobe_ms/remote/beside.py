@@ -9,7 +9,9 @@ import time
 from contextlib import suppress
 
 from msprobe_ms.remote.spool import Spool
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Seconds after which the user is told what is waited for.
 _SILENCE = 2.0
@@ -42,7 +44,14 @@ class ProcessBeside:
         if self._starts == self.most_starts or (status is not None and status == self.final):
             return False
         if status is not None:
-            logger.warning("%s: the process that %s ended with %d; another goes on", self._log, self._does, status)
+            logger.warning(
+                tr(
+                    "{log}: the process that {does} ended with {status}; another goes on",
+                    log=self._log,
+                    does=self._does,
+                    status=status,
+                )
+            )
         self._starts += 1
         return self.start()
 
@@ -66,8 +75,17 @@ class ProcessBeside:
                 start_new_session=True,  # what interrupts the training leaves it alone
             )
         except OSError as error:
+            if interrupts(error):
+                raise
             reason = error.strerror or error
-            logger.warning("%s: the process that %s cannot be begun: %s", self._log, self._does, reason)
+            logger.warning(
+                tr(
+                    "{log}: the process that {does} cannot be begun: {reason}",
+                    log=self._log,
+                    does=self._does,
+                    reason=reason,
+                )
+            )
             return False
         return True
 
@@ -89,7 +107,11 @@ class ProcessBeside:
             if not told and now - began > _SILENCE:
                 told = True
                 logger.info(
-                    "%s: the training is over; the process that %s goes on for what is left", self._log, self._does
+                    tr(
+                        "{log}: the training is over; the process that {does} goes on for what is left",
+                        log=self._log,
+                        does=self._does,
+                    )
                 )
             if now - seen > self._patience:
                 process.kill()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msprobe_ms.remote.addresses import CA, CLIENT, SERVER
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.files import Permissions
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -32,16 +33,22 @@ def make_certificates(folder: Path, hosts: Sequence[str], days: int = 365) -> li
         import cryptography  # noqa: F401
     except ModuleNotFoundError:
         raise UsageError(
-            "certificates: needs the package cryptography: pip install 'msprobe-ms[certificates]'; "
-            "docs/online_check.md has the commands of openssl that make the same"
+            tr(
+                "certificates: needs the package cryptography: pip install 'msprobe-ms[certificates]'; "
+                "docs/online_check.md has the commands of openssl that make the same"
+            )
         ) from None
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return list(_Maker(folder, days).all(hosts))
     except FileExistsError as error:
-        raise UsageError(f"{error.filename}: is there already; name another folder, or remove it") from error
+        raise UsageError(
+            tr("{filename}: is there already; name another folder, or remove it", filename=error.filename)
+        ) from error
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
+        raise UsageError(
+            tr("{folder}: cannot be written: {strerror}", folder=folder, strerror=error.strerror or error)
+        ) from error
 
 
 class _Maker:
@@ -136,7 +143,7 @@ def _name(host: str) -> x509.GeneralName:
     try:
         return x509.DNSName(host)
     except ValueError as error:
-        raise UsageError(f"--host {host}: accepted are names and addresses of machines") from error
+        raise UsageError(tr("--host {host}: accepted are names and addresses of machines", host=host)) from error
 
 
 def _key_pem(key: EllipticCurvePrivateKey) -> bytes:

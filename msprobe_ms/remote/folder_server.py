@@ -18,6 +18,7 @@ from msprobe_ms.remote.messages import End, MessageError, from_client
 from msprobe_ms.remote.receiver import Receiver, Refusal
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Seconds between two looks; how long files may take to be seen here that were written before ``end`` was.
 _PAUSE, _GRACE = 0.2, 10.0
@@ -56,7 +57,7 @@ class FolderServer:
                 for place in sorted(each for each in self._folder.iterdir() if _is_folder(each)):
                     await self._look(place)
             except OSError as error:
-                self._tell(self._folder, f"cannot be read: {error.strerror or error}")
+                self._tell(self._folder, tr("cannot be read: {strerror}", strerror=error.strerror or error))
             await asyncio.sleep(_PAUSE)
 
     async def _look(self, place: Path) -> None:
@@ -68,16 +69,16 @@ class FolderServer:
                 await self._take(receiver, place)
         except (Refusal, MessageError) as error:
             self._refused.add(place.name)
-            self._tell(place, f"refused: {error}")
+            self._tell(place, tr("refused: {error}", error=error))
         except NoRoom as error:
-            self._tell(place, f"the disk takes nothing: {error}; it is tried again")
+            self._tell(place, tr("the disk takes nothing: {error}; it is tried again", error=error))
         except asyncio.IncompleteReadError:  # which a shared disk may show for a while
-            self._tell(place, "hello or end is cut; it is tried again")
+            self._tell(place, tr("hello or end is cut; it is tried again"))
         except OSError as error:
-            self._tell(place, f"cannot be read: {error.strerror or error}; it is tried again")
+            self._tell(place, tr("cannot be read: {strerror}; it is tried again", strerror=error.strerror or error))
         except Exception as error:  # whatever one client's folder holds, the others' are looked at
             self._refused.add(place.name)
-            self._tell(place, f"refused: {type(error).__name__}: {error}")
+            self._tell(place, tr("refused: {error}", error=f"{type(error).__name__}: {error}"))
 
     async def _greet(self, place: Path) -> Receiver | None:
         with suppress(FileNotFoundError), open_regular(place / HELLO) as file:
@@ -85,7 +86,7 @@ class FolderServer:
             receiver = self._new_receiver()
             client = receiver.greet(text or b"")
             if client.hello.client != place.name:
-                raise MessageError(f"says that it is {client.hello.client}")
+                raise MessageError(tr("says that it is {client}", client=client.hello.client))
             self._receivers[place.name] = receiver
             return receiver
         return None
@@ -99,9 +100,11 @@ class FolderServer:
                     text = await read_text(source)
                     await receiver.take(text or b"", source)
             except (MessageError, asyncio.IncompleteReadError) as error:  # it has no row but that it never came
-                self._tell(path, f"{number} is refused: {error}")
+                self._tell(path, tr("{number} is refused: {error}", number=number, error=error))
             except OSError as error:
-                self._tell(path, f"{number} cannot be read: {error.strerror or error}")
+                self._tell(
+                    path, tr("{number} cannot be read: {strerror}", number=number, strerror=error.strerror or error)
+                )
                 continue
             path.unlink(missing_ok=True)
             await asyncio.sleep(0)

@@ -14,6 +14,7 @@ from typing import BinaryIO, Protocol
 from isal import isal_zlib
 
 from msprobe_ms.remote.messages import LONGEST, MessageError
+from msprobe_ms.support.translation import tr
 
 MAGIC = b"MSP1"
 #: Bytes of a tensor that are held at a time.
@@ -43,7 +44,9 @@ class FileSource:
 def head(text: bytes) -> bytes:
     """Return the frame of a message without tensors. Raises MessageError: it is too long."""
     if len(text) > LONGEST:
-        raise MessageError(f"{len(text)} bytes beside its tensors; accepted are {LONGEST}")
+        raise MessageError(
+            tr("{count} bytes beside its tensors; accepted are {longest}", count=len(text), longest=LONGEST)
+        )
     return MAGIC + len(text).to_bytes(4, "big") + text
 
 
@@ -73,9 +76,9 @@ async def read_text(source: Source) -> bytes | None:
         return None
     length = int.from_bytes(start[4:], "big")
     if start[:4] != MAGIC:
-        raise MessageError("does not begin as a message of msprobe_ms does")
+        raise MessageError(tr("does not begin as a message of msprobe_ms does"))
     if not 2 <= length <= LONGEST:
-        raise MessageError(f"a message of {length} bytes; accepted are {LONGEST}")
+        raise MessageError(tr("a message of {length} bytes; accepted are {longest}", length=length, longest=LONGEST))
     return await source.readexactly(length)
 
 
@@ -97,4 +100,4 @@ class Body:
     async def check(self) -> None:
         """Compare the checksum, when all bytes were read. Raises MessageError."""
         if int.from_bytes(await self._source.readexactly(4), "big") != self._checksum:
-            raise MessageError("damaged on its way: the checksum does not fit")
+            raise MessageError(tr("damaged on its way: the checksum does not fit"))

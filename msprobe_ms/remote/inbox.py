@@ -21,6 +21,7 @@ from msprobe_ms.remote.frames import Body, Source
 from msprobe_ms.remote.messages import Call, Dropped, End, Hello, MessageError, from_client, text_of
 from msprobe_ms.remote.numbers import Numbers
 from msprobe_ms.support.files import DEFAULT, open_regular, replacing
+from msprobe_ms.support.translation import tr
 
 #: Keys of a kept dump.json beside those of the format: the call's name; why it is not judged, "" where it is.
 NAME, REASON = "name", "not_received"
@@ -101,7 +102,9 @@ class Inbox:
         client = self.clients.get(hello.client)
         if client is None:
             if len(self.clients) >= _MOST_CLIENTS:
-                raise MessageError(f"{_MOST_CLIENTS} trainings are known, no more are taken")
+                raise MessageError(
+                    tr("{most_clients} trainings are known, no more are taken", most_clients=_MOST_CLIENTS)
+                )
             client = Client(hello, len(self.clients))
             content = {"order": client.order, "hello": hello.model_dump()}
             with _room():
@@ -110,7 +113,14 @@ class Inbox:
                     file.write(json.dumps(content).encode())
             self.clients[hello.client] = client
         elif client.hello.rank != hello.rank:
-            raise MessageError(f"{hello.client} was rank {client.hello.rank} before, and is rank {hello.rank} now")
+            raise MessageError(
+                tr(
+                    "{client} was rank {rank} before, and is rank {rank2} now",
+                    client=hello.client,
+                    rank=client.hello.rank,
+                    rank2=hello.rank,
+                )
+            )
         return client
 
     async def receive(self, client: Client, message: Call | Dropped, text: bytes, source: Source) -> None:

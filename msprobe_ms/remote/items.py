@@ -17,9 +17,10 @@ from msprobe_ms.remote.frames import head, with_tensors
 from msprobe_ms.remote.messages import Call, Dropped, MessageError, Tensor, text_of
 from msprobe_ms.remote.spool import DROPPED, DUMP, NO_ROOM, Sample
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
+from msprobe_ms.support.translation import tr
 
 #: Why what could not be put into messages is not sent.
-_TOO_LARGE = "its record is beyond what is sent"
+_TOO_LARGE = tr("its record is beyond what is sent")
 
 
 class OutgoingStep:
@@ -34,7 +35,7 @@ class OutgoingStep:
         try:
             self._read()
         except (MsprobeError, OSError, RecursionError) as error:
-            self._calls, self._dropped = {}, f"the record of the step cannot be read: {error}"
+            self._calls, self._dropped = {}, tr("the record of the step cannot be read: {error}", error=error)
         self._tensors = TensorSource(sample.folder)
         self._no_room = (sample.folder / NO_ROOM).exists()
 
@@ -74,7 +75,7 @@ class OutgoingStep:
         try:
             sent = {entry: found.replaced(value) for entry, value in entries.items()}
             if self._no_room and found.missing:
-                return _dropped(number, name, "there was no room for its tensors beside the training")
+                return _dropped(number, name, tr("there was no room for its tensors beside the training"))
             tensors = [Tensor(dtype=each.dtype, shape=list(each.codes.shape)) for each in found.tensors]
             call = Call(number=number, name=name, framework=self._framework, entries=sent, tensors=tensors)
             text = text_of(call)

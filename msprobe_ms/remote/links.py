@@ -14,6 +14,7 @@ from msprobe_ms.remote.frames import BLOCK, head, read_text
 from msprobe_ms.remote.messages import End, Ended, Hello, MessageError, Received, Refused, Welcome, from_server, text_of
 from msprobe_ms.remote.streams import keep_alive, send
 from msprobe_ms.remote.tls import client_context
+from msprobe_ms.support.translation import tr
 
 #: Seconds for a connection and for its first answer; bytes of one client that may lie in a shared folder.
 _PROMPT, MOST_IN_FOLDER = 20.0, 4 << 30
@@ -72,7 +73,7 @@ class StreamLink:
         await send(writer, hello)
         welcome = await asyncio.wait_for(_answer(reader), _PROMPT)
         if not isinstance(welcome, Welcome):
-            raise MessageError(f"answers {welcome.kind} to hello")
+            raise MessageError(tr("answers {kind} to hello", kind=welcome.kind))
         self._answers = asyncio.create_task(self._read(reader))
         return welcome.received
 
@@ -131,7 +132,7 @@ class StreamLink:
 async def _answer(reader: asyncio.StreamReader) -> Welcome | Received | Ended:
     text = await read_text(reader)
     if text is None:
-        raise Closed("closed the connection")
+        raise Closed(tr("closed the connection"))
     answer = from_server(text)
     if isinstance(answer, Refused):
         raise Closed(f"refuses: {answer.reason}", later=answer.later)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from msprobe_ms.arrays.npy import item_size
+from msprobe_ms.support.translation import tr
 
 #: The version of the protocol.
 PROTOCOL = 1
@@ -51,9 +52,9 @@ class Tensor(_Message):
     @model_validator(mode="after")
     def _has_a_size(self) -> Tensor:
         if item_size(self.dtype) is None:
-            raise ValueError(f"dtype {self.dtype!r} is none that is sent")
+            raise ValueError(tr("dtype {dtype} is none that is sent", dtype=repr(self.dtype)))
         if self.size > LARGEST_CALL:
-            raise ValueError(f"{self.size} bytes; accepted are {LARGEST_CALL}")
+            raise ValueError(tr("{size} bytes; accepted are {largest_call}", size=self.size, largest_call=LARGEST_CALL))
         return self
 
     @property
@@ -76,7 +77,7 @@ class Call(_Message):
     @model_validator(mode="after")
     def _fits(self) -> Call:
         if self.size > LARGEST_CALL:
-            raise ValueError(f"{self.size} bytes; accepted are {LARGEST_CALL}")
+            raise ValueError(tr("{size} bytes; accepted are {largest_call}", size=self.size, largest_call=LARGEST_CALL))
         return self
 
     @property
@@ -177,14 +178,14 @@ def _validated(adapter: TypeAdapter[Any], text: bytes) -> Any:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise MessageError(f"no JSON: {str(error)[:200]}") from None
+        raise MessageError(tr("no JSON: {error}", error=str(error)[:200])) from None
     _check_size(content)
     try:
         return adapter.validate_python(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(map(str, first["loc"]))[:200]
-        raise MessageError(f"{place or 'the message'}: {first['msg'][:200]}") from None
+        raise MessageError(tr("{place}: {wrong}", place=place or tr("the message"), wrong=first["msg"][:200])) from None
 
 
 def _check_size(content: Any) -> None:
@@ -194,7 +195,9 @@ def _check_size(content: Any) -> None:
         depth += 1
         values += len(level)
         if depth > DEEPEST or values > _MOST_VALUES:
-            raise MessageError(f"more than {DEEPEST} levels or {_MOST_VALUES} values")
+            raise MessageError(
+                tr("more than {deepest} levels or {most_values} values", deepest=DEEPEST, most_values=_MOST_VALUES)
+            )
         level = [inner for each in level for inner in _members(each)]
 
 

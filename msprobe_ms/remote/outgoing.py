@@ -10,13 +10,14 @@ import os
 import secrets
 import shutil
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from msprobe_ms.remote.addresses import Address
 from msprobe_ms.remote.sending import SenderProcess, Sending, client_name
 from msprobe_ms.remote.spool import DUMP, NO_ROOM, Progress, Spool
+from msprobe_ms.support.interruptions import suppress_own
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 MIB = 1 << 20
 #: Seconds between two looks for room, and between two reports of how far the training is.
@@ -69,8 +70,8 @@ class Outgoing:
         stalled, self._stalled = self._stalled, waiting > self._disk // 2
         if self._stalled and not stalled:
             logger.warning(
-                "online check: %d MiB wait to be sent to %s; steps are not recorded until there is room",
-                waiting // MIB, self._address,
+                tr("online check: {waiting} MiB wait to be sent to {address}; steps are not recorded until "
+"there is room", waiting=waiting // MIB, address=self._address),
             )  # fmt: skip
         return waiting
 
@@ -90,7 +91,7 @@ class Outgoing:
         """A recorded step is over: it is sent. Raises OSError."""
         if not (dump / DUMP).exists():
             shutil.rmtree(dump, ignore_errors=True)
-            with suppress(OSError):
+            with suppress_own(OSError):
                 dump.parent.rmdir()
             return
         if self._full:
@@ -104,7 +105,7 @@ class Outgoing:
         """The training is over: wait while what is left is being sent."""
         if self._process is None:
             return
-        with suppress(OSError):
+        with suppress_own(OSError):
             self._hand_over_dropped()
             self._report(ended=True)
         self._process.finish()
@@ -125,7 +126,7 @@ class Outgoing:
         name = self._name(first) if first == last else f"{self._name(first)}-step{last}"
         self._samples += 1
         self._spool.hand_over_dropped(
-            self._samples, name, "not recorded: what waited to be sent before it took all the room"
+            self._samples, name, tr("not recorded: what waited to be sent before it took all the room")
         )
         self._dropped = None
 

@@ -18,6 +18,7 @@ from msprobe_ms.remote.messages import (
     Refused,
     from_client,
 )
+from msprobe_ms.support.translation import tr, tr_list
 
 Answer = Received | Ended
 
@@ -42,12 +43,20 @@ class Receiver:
         """Take the first message; who it is. Raises Refusal, MessageError and NoRoom."""
         hello = from_client(text)
         if not isinstance(hello, Hello):
-            raise MessageError("says no hello")
+            raise MessageError(tr("says no hello"))
         if hello.protocol != PROTOCOL:
-            raise Refusal(f"speaks version {hello.protocol} of the protocol, here is version {PROTOCOL}")
+            raise Refusal(
+                tr(
+                    "speaks version {protocol} of the protocol, here is version {protocol2}",
+                    protocol=hello.protocol,
+                    protocol2=PROTOCOL,
+                )
+            )
         if self._ranks and hello.rank not in self._ranks:
-            taken = ", ".join(map(str, sorted(self._ranks)[:20]))
-            raise Refusal(f"rank {hello.rank} is none of those that are checked (rank_list): {taken}")
+            taken = tr_list(map(str, sorted(self._ranks)[:20]))
+            raise Refusal(
+                tr("rank {rank} is none of those that are checked (rank_list): {taken}", rank=hello.rank, taken=taken)
+            )
         self.client = self._inbox.welcome(hello)
         return self.client
 
@@ -61,7 +70,7 @@ class Receiver:
             return Received(number=client.received.all_up_to)
         if isinstance(message, End):
             return self.end(message)
-        raise MessageError("says hello twice")
+        raise MessageError(tr("says hello twice"))
 
     def end(self, message: End) -> Ended:
         """No more comes. Raises NoRoom."""

@@ -22,6 +22,7 @@ from msprobe_ms.remote.sending import REFUSED, Sending
 from msprobe_ms.remote.spool import Spool
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Seconds between two looks at the spool, and the first and longest wait before sending is tried again.
 _PAUSE, _FIRST_WAIT, _LONGEST_WAIT = 0.05, 0.2, 5.0
@@ -62,7 +63,12 @@ class Sender:
             deque(self._outbox.beyond(0, unfinished=True), 0)  # to count them
         left = self._outbox.count - self._outbox.acknowledged
         logger.warning(
-            "online check: %d of %d calls could not be sent to %s", left, self._outbox.count, self._sending.address
+            tr(
+                "online check: {left} of {count} calls could not be sent to {address}",
+                left=left,
+                count=self._outbox.count,
+                address=self._sending.address,
+            )
         )
 
     async def _try(self) -> Ended | None:
@@ -85,9 +91,9 @@ class Sender:
         hello = Hello(client=self._sending.client, rank=self._sending.rank, device=device[:40])
         sent = await link.open(hello)
         if "connected" not in self._said and self._sending.speaks:
-            logger.info("online check: calls are sent to %s", self._sending.address)
+            logger.info(tr("online check: calls are sent to {address}", address=self._sending.address))
         elif self._said - {"connected"}:
-            logger.info("online check: %s is reached again", self._sending.address)
+            logger.info(tr("online check: {address} is reached again", address=self._sending.address))
         self._said = {"connected"}
         self._acknowledged(sent)
         sent = max(sent, self._outbox.acknowledged)
@@ -127,17 +133,19 @@ class Sender:
         if text not in self._said:
             self._said.add(text)
             where = self._sending.address
-            logger.warning("online check: %s: %s; the training goes on, and it is tried again", where, text)
+            logger.warning(
+                tr("online check: {where}: {text}; the training goes on, and it is tried again", where=where, text=text)
+            )
 
     def _tell_end(self, ended: Ended | None) -> None:
         count, where = self._outbox.count, self._sending.address
         if ended is None:
-            logger.info("online check: %d calls are in %s", count, where)
+            logger.info(tr("online check: {count} calls are in {where}", count=count, where=where))
             return
-        missing = f", {ended.missing} did not come" if ended.missing else ""
+        missing = tr(", {missing} did not come", missing=ended.missing) if ended.missing else ""
         logger.info(
-            "online check: %d calls were sent to %s%s; it has judged %d so far, results that are wrong: %d",
-            count, where, missing, ended.judged, ended.wrong,
+            tr("online check: {count} calls were sent to {where}{missing}; it has judged {judged} so far, "
+"results that are wrong: {wrong}", count=count, where=where, missing=missing, judged=ended.judged, wrong=ended.wrong),
         )  # fmt: skip
 
 
@@ -149,7 +157,13 @@ def main(arguments: Sequence[str]) -> None:
     try:
         asyncio.run(Sender(spool, sending, int(parent)).run())
     except Closed as error:
-        logger.warning("online check: %s: %s; nothing is sent, the training goes on", sending.address, error)
+        logger.warning(
+            tr(
+                "online check: {address}: {error}; nothing is sent, the training goes on",
+                address=sending.address,
+                error=error,
+            )
+        )
         sys.exit(REFUSED)
     spool.discard()
 

@@ -9,6 +9,7 @@ from msprobe_ms.remote.addresses import Address
 from msprobe_ms.remote.beside import ProcessBeside
 from msprobe_ms.remote.spool import Spool
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Seconds without an answer of the server after which the end of the training waits no longer.
 PATIENCE = 60.0
@@ -47,12 +48,16 @@ class SenderProcess(ProcessBeside):
     def __init__(self, spool: Spool, sending: Sending) -> None:
         self._address = sending.address
         patience = sending.patience + _LATER
-        super().__init__(spool, "msprobe_ms.remote.sender", sending.to_json(), patience, "sends", "online check")
+        super().__init__(
+            spool, "msprobe_ms.remote.sender", sending.to_json(), patience, tr("sends"), tr("online check")
+        )
 
     def finish(self) -> None:
         """The training is over: wait while what is left is being sent; what cannot be sent is deleted."""
         if not (self.keep_alive() and self.waited()):
-            logger.warning("online check: what was not sent to %s until now is deleted", self._address)
+            logger.warning(
+                tr("online check: what was not sent to {address} until now is deleted", address=self._address)
+            )
             self._spool.discard()
 
 

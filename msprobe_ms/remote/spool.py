@@ -12,12 +12,12 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from msprobe_ms.support.files import DEFAULT, open_regular, replacing
+from msprobe_ms.support.interruptions import suppress_own
 
 #: The file of a sample with its calls.
 DUMP = "dump.json"
@@ -89,7 +89,7 @@ class Spool:
     def hand_over(self, dump: Path, number: int, step: str) -> None:
         """Make the dump of a step that is over a sample, the ``number``-th. Raises OSError."""
         dump.rename(self.folder / f"{number:06}_{step}")
-        with suppress(OSError):
+        with suppress_own(OSError):
             dump.parent.rmdir()
 
     def hand_over_dropped(self, number: int, step: str, reason: str) -> None:
@@ -112,18 +112,18 @@ class Spool:
 
     @staticmethod
     def _folders(folder: Path) -> list[Path]:
-        with suppress(OSError):
+        with suppress_own(OSError):
             return sorted(each for each in folder.iterdir() if each.is_dir() and not each.is_symlink())
         return []
 
     def note_progress(self) -> None:
         """Leave a sign that a call was judged."""
-        with suppress(OSError):
+        with suppress_own(OSError):
             (self.folder / _JUDGED).touch()
 
     def last_progress(self) -> float:
         """When that was last, in seconds since 1970; 0 where it has not been."""
-        with suppress(OSError):
+        with suppress_own(OSError):
             return (self.folder / _JUDGED).stat().st_mtime
         return 0.0
 
@@ -132,7 +132,7 @@ class Spool:
         total = 0
         for place, _, names in os.walk(self.folder):
             for name in names:
-                with suppress(OSError):
+                with suppress_own(OSError):
                     total += os.lstat(os.path.join(place, name)).st_size
         return total
 

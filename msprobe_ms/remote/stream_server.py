@@ -17,6 +17,7 @@ from msprobe_ms.remote.streams import keep_alive, send
 from msprobe_ms.remote.tls import server_context
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Seconds in which who connects has shown its certificate and said hello; connections at a time.
 _PROMPT, _MOST_CONNECTIONS = 20.0, 4096
@@ -44,7 +45,13 @@ class StreamServer:
                 self._connected, self._address.host, self._address.port, ssl=context, limit=BLOCK, **handshake
             )
         except OSError as error:
-            raise UsageError(f"{self._address}: cannot be listened at: {error.strerror or error}") from error
+            raise UsageError(
+                tr(
+                    "{address}: cannot be listened at: {strerror}",
+                    address=self._address,
+                    strerror=error.strerror or error,
+                )
+            ) from error
 
     async def stop(self) -> None:
         """Listen no more, and close what is open."""
@@ -73,14 +80,16 @@ class StreamServer:
         receiver = self._new_receiver()
         try:
             if len(self._tasks) > _MOST_CONNECTIONS:
-                raise Refusal("too many connections", later=True)
+                raise Refusal(tr("too many connections"), later=True)
             await self._serve(receiver, reader, writer, task)
         except Refusal as refusal:
             await self._refuse(writer, refusal.message)
         except MessageError as error:
             await self._refuse(writer, Refused(reason=f"{error}"[:2000], later=True))
         except NoRoom as error:
-            await self._refuse(writer, Refused(reason=f"the disk of the server takes nothing: {error}", later=True))
+            await self._refuse(
+                writer, Refused(reason=tr("the disk of the server takes nothing: {error}", error=error), later=True)
+            )
         except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError, ssl.SSLError):
             pass  # it is gone, and comes again if it wants to
         finally:

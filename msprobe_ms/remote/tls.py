@@ -8,6 +8,7 @@ from pathlib import Path
 from msprobe_ms.remote.addresses import CA, CLIENT, SERVER
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 
 def server_context(folder: str) -> ssl.SSLContext | None:
@@ -27,14 +28,22 @@ def _context(protocol: int, folder: str, side: str) -> ssl.SSLContext:
     context.verify_mode = ssl.CERT_REQUIRED
     try:
         if key.stat().st_mode & 0o077:
-            logger.warning("%s: others than its owner may read this key; chmod 600 keeps it secret", key)
+            logger.warning(tr("{key}: others than its owner may read this key; chmod 600 keeps it secret", key=key))
         context.load_verify_locations(authority)
         context.load_cert_chain(certificate, key, password=_no_password)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
-        raise UsageError(f"{folder}: {CA}, {side}.crt and {side}.key cannot be used: {reason}") from error
+        raise UsageError(
+            tr(
+                "{folder}: {ca}, {side}.crt and {side}.key cannot be used: {reason}",
+                folder=folder,
+                ca=CA,
+                side=side,
+                reason=reason,
+            )
+        ) from error
     return context
 
 
 def _no_password() -> str:
-    raise ValueError("the key has a password, which nobody can be asked for")
+    raise ValueError(tr("the key has a password, which nobody can be asked for"))

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from msprobe_ms.support.interruptions import interrupts, suppress_own
 from msprobe_ms.support.process import Descriptor
 from msprobe_ms.support.translation import tr
 
@@ -67,8 +68,8 @@ class Permissions(NamedTuple):
             os.mkdir(path, self.folder, dir_fd=folder)
         except FileNotFoundError:
             raise
-        except OSError:  # of a folder that is there some systems say that it may not be made
-            if not _is_folder(path, folder):
+        except OSError as error:  # of a folder that is there some systems say that it may not be made
+            if interrupts(error) or not _is_folder(path, folder):
                 raise
         else:
             if self.exact:
@@ -128,7 +129,7 @@ def replacing(path: Path, permissions: Permissions = DEFAULT, folder: Descriptor
             yield file
         os.replace(temporary, path, src_dir_fd=start, dst_dir_fd=start)
     except BaseException:
-        with suppress(OSError):  # what went wrong first is what counts
+        with suppress_own(OSError):  # what went wrong first is what counts
             os.unlink(temporary, dir_fd=start)
         raise
 

@@ -18,6 +18,7 @@ from typing import BinaryIO
 from weakref import WeakValueDictionary
 
 from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, replacing
+from msprobe_ms.support.interruptions import interrupts, suppress_own
 from msprobe_ms.support.process import ClosedError, Descriptor
 from msprobe_ms.support.translation import tr
 
@@ -40,7 +41,7 @@ class Folder:
     @property
     def path(self) -> Path:
         """Where it is now; where it was last seen, if it is gone."""
-        with suppress(OSError):
+        with suppress_own(OSError):
             self._find()
         return self._path
 
@@ -90,7 +91,9 @@ class Folder:
             fcntl.flock(descriptor.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        except OSError:
+        except OSError as error:
+            if interrupts(error):
+                raise
             return True
         _claimed[place] = descriptor
         return True
@@ -115,9 +118,14 @@ class Folder:
                 os.unlink(temporary, dir_fd=folder.number)
         except BaseException:
             for left in (temporary, name) if twice else (temporary,):
-                with suppress(OSError):
+                with suppress_own(OSError):
                     os.unlink(left, dir_fd=folder.number)
             raise
+
+    def link(self, known: str, name: str) -> None:
+        """Give a file a further name. Raises OSError, where there is a file of that name too."""
+        with self._held() as number:
+            os.link(known, name, src_dir_fd=number, dst_dir_fd=number, follow_symlinks=False)
 
     def append(self, name: str) -> BinaryIO:
         """Open a file to write at its end, which is made where there is none; never a link."""
@@ -178,8 +186,9 @@ def _link(temporary: str, name: str, folder: int) -> bool:
         return True
     except FileExistsError:
         raise
-    except OSError:  # disks without hard links say so in many ways; one that is broken will say it again
-        pass
+    except OSError as error:  # disks without hard links say so in many ways; one that is broken will say it again
+        if interrupts(error):
+            raise
     with suppress(FileNotFoundError):
         os.stat(name, dir_fd=folder, follow_symlinks=False)
         raise FileExistsError(EEXIST, os.strerror(EEXIST), name)

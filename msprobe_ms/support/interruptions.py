@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterator
-from types import CodeType
+from contextlib import suppress
+from types import CodeType, TracebackType
 
 
 def interrupts(error: BaseException) -> bool:
@@ -20,8 +21,20 @@ def interrupts(error: BaseException) -> bool:
     return (debugger is not None and isinstance(error, debugger.BdbQuit)) or _came_by_signal(error)
 
 
+class suppress_own(suppress):
+    """As `suppress`, but what must arrive at the script passes: the `TimeoutError` of a time limit is an OSError."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        return bool(super().__exit__(kind, error, trace)) and not (error is not None and interrupts(error))
+
+
 def _came_by_signal(error: Exception) -> bool:
-    handlers, trace = frozenset(_handlers()), error.__traceback__
+    trace = error.__traceback__
+    if trace is None or trace.tb_next is None:  # raised where it is caught: no handler ran in between
+        return False
+    handlers = frozenset(_handlers())
     while trace is not None:
         if trace.tb_frame.f_code in handlers:
             return True

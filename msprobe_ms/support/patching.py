@@ -2,63 +2,97 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from msprobe_ms.support.stand_in import stand_in
+from msprobe_ms.support.stand_in import StandIn, function_of, pass_on, passes_on, restart, stand_in
 
 #: Stands for an attribute that a class inherits and does not have itself.
 _INHERITED: Any = object()
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a patch has made: kept in one value, so that nothing comes between its parts.
+
+    ``before`` is what was there, ``original`` the function of it that is wrapped (none of static and class methods),
+    ``there`` what is there now, which is ``standing`` or holds it, and ``call`` what that calls.
+    """
+
+    before: Any
+    original: Callable[..., Any] | None
+    there: Any
+    standing: StandIn
+    call: Callable[..., Any]
+
+
+#: What another patch may have left under a name.
+_MAY_BE_OURS = (StandIn, staticmethod, classmethod)
+
+
 class Patch:
-    """One attribute, which calls ``wrap(attribute)`` while it is applied, and else is what it was."""
+    """One attribute, which calls ``wrap(attribute)`` while it is applied, and else is what it was.
+
+    Several of one attribute, ours and those of others, may be applied and undone in any order: what is undone below
+    another passes calls on unchanged, and goes with what lies above it.
+    """
 
     def __init__(self, holder: Any, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-        self._holder = holder
-        self._name = name
+        self.holder = holder
+        self.name = name
         self._wrap = wrap
-        #: What was there, the function of it that is wrapped (none of static and class methods), and what is there now;
-        #: one value, so that nothing comes between its parts.
-        self._made: tuple[Any, Any, Any] | None = None
+        #: What it has made, from when it is applied first; put back by `undo`.
+        self.made: _Made | None = None
         self.in_module = not isinstance(holder, type)
         self.applied = False
 
     def apply(self) -> None:
         """Replace the attribute, unless it is; interrupted at any line, `undo` knows what to put back."""
-        before = vars(self._holder).get(self._name, _INHERITED)
+        before, made = vars(self.holder).get(self.name, _INHERITED), self.made
         # Made again only if somebody else replaced the attribute since it was applied last.
-        if self._made is None or (before is not self._made[0] and before is not self._made[2]):
-            original = None
-            if isinstance(before, (staticmethod, classmethod)):
-                wrapper: Any = type(before)(self._stand_in(before.__func__))
-            else:
-                original = getattr(self._holder, self._name)
-                wrapper = self._stand_in(original)
-            self._made = before, original, wrapper
+        if made is None or (before is not made.before and before is not made.there):
+            if made is not None:
+                pass_on(made.standing)  # which may lie below what they put there
+            self.made = made = self._make(before)
         self.applied = True
-        setattr(self._holder, self._name, self._made[2])
+        restart(made.standing, made.call)
+        setattr(self.holder, self.name, made.there)
 
-    def _stand_in(self, function: Callable[..., Any]) -> Any:
-        return stand_in(self._holder, self._name, function, self._wrap(function))
-
-    @property
-    def replaced(self) -> tuple[Any, Any] | None:
-        """The function replaced and its wrapper, while applied; None for static and class methods."""
-        if not self.applied or self._made is None or self._made[1] is None:
-            return None
-        return self._made[1:]
+    def _make(self, before: Any) -> _Made:
+        if isinstance(before, (staticmethod, classmethod)):
+            original, function = None, before.__func__
+        else:
+            original = function = getattr(self.holder, self.name)
+        call = self._wrap(function)
+        standing = stand_in(self.holder, self.name, function, call, replaced=before)
+        return _Made(before, original, standing if original else type(before)(standing), standing, call)
 
     def undo(self) -> None:
         """Put back what was there; may be repeated."""
-        # Whoever replaced our wrapper meanwhile keeps what they put there.
-        if self._made is not None and vars(self._holder).get(self._name) is self._made[2]:
-            if self._made[0] is _INHERITED:
-                delattr(self._holder, self._name)
-            else:
-                setattr(self._holder, self._name, self._made[0])
+        # Whoever replaced our wrapper meanwhile keeps what they put there, and it passes on what they call.
+        if (made := self.made) is not None:
+            if vars(self.holder).get(self.name, _INHERITED) is made.there:
+                before = made.before
+                if issubclass(type(before), _MAY_BE_OURS):  # a thousand functions of a framework are none
+                    before = _below_undone(before)
+                if before is _INHERITED:
+                    delattr(self.holder, self.name)
+                else:
+                    setattr(self.holder, self.name, before)
+            pass_on(made.standing)
         self.applied = False
+
+
+def _below_undone(value: Any) -> Any:
+    """What an attribute had before patches that are undone by now; ``value`` itself where that is none of these."""
+    while True:
+        standing: Any = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+        if not passes_on(standing):
+            return value
+        value = standing._replaced
 
 
 class Patches:
@@ -72,11 +106,65 @@ class Patches:
         return any(patch.applied for patch in self._patches)
 
     def apply(self) -> None:
-        for patch in self._patches:
-            patch.apply()
+        apply_all(self._patches)
 
     def undo(self) -> None:
-        do_all(patch.undo for patch in reversed(self._patches))
+        undo_all(self._patches)
+
+
+def apply_all(patches: Sequence[Patch]) -> None:
+    """Apply them in their order: without a call for each where all of them stood there before, and nothing since."""
+    there = [(patch.made, vars(patch.holder).get(patch.name, _INHERITED)) for patch in patches]
+    if not all(made is not None and made.before is before for made, before in there):
+        for patch in patches:
+            patch.apply()
+        return
+    for patch in patches:
+        patch.applied = True
+    known = [made for made, _ in there if made is not None]
+    _exhaust(map(restart, [made.standing for made in known], [made.call for made in known]))
+    _put(patches, [made.there for made in known])
+
+
+def undo_all(patches: Sequence[Patch]) -> None:
+    """Undo them the other way round, and all whatever comes: without a call for each that stands there as it was put.
+
+    What was replaced meanwhile, or is inherited, is seen to one by one.
+    """
+    found = [
+        (patch, made)
+        for patch in reversed(patches)
+        if (made := patch.made) is not None
+        and vars(patch.holder).get(patch.name) is made.there
+        and made.before is not _INHERITED
+        and not issubclass(type(made.before), _MAY_BE_OURS)
+    ]
+    try:
+        _put([patch for patch, _ in found], [made.before for _, made in found])
+        standing = [made.standing for _, made in found]
+        _exhaust(map(restart, standing, map(function_of, standing)))
+        for patch, _ in found:
+            patch.applied = False
+    finally:
+        do_all(patch.undo for patch in reversed(patches) if patch.applied)
+
+
+def replaced_by(patches: Iterable[Patch]) -> list[tuple[Any, Any]]:
+    """The functions that are replaced and their wrappers, of those that are applied; no static and class methods."""
+    return [
+        (made.original, made.there)
+        for patch in patches
+        if patch.applied and (made := patch.made) is not None and made.original is not None
+    ]
+
+
+def _put(patches: Sequence[Patch], values: Sequence[Any]) -> None:
+    _exhaust(map(setattr, [patch.holder for patch in patches], [patch.name for patch in patches], values))
+
+
+def _exhaust(calls: Iterable[object]) -> None:
+    """Make calls of which nothing is kept."""
+    deque(calls, 0)
 
 
 class Hooks(Protocol):

@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from errno import EBADF
 from itertools import starmap
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 from weakref import WeakSet
 
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.translation import tr
+
+_AnyOpening = TypeVar("_AnyOpening", bound="_Opening")
 
 
 class ThisProcess:
@@ -35,12 +38,8 @@ class ClosedError(OSError):
     """What was to be written into is closed: whoever closed it has all that it waited for."""
 
 
-class Descriptor:
-    """The number of an open file or folder that forked children do not share; closed when nothing refers to it.
-
-    A lock on a file lasts as long as any process has the same opening of it: a data loader's worker that is left behind
-    would go on holding the one of its parent.
-    """
+class _Opening:
+    """A `Descriptor`, open or closed."""
 
     __slots__ = ("__weakref__", "_numbers", "_place")
 
@@ -77,6 +76,7 @@ class Descriptor:
         finally:
             if not (files or self._numbers):
                 self._numbers.append(number)
+        self._has_closed()
         return files[0]
 
     def close(self) -> None:
@@ -85,16 +85,32 @@ class Descriptor:
             self._numbers.clear()
         with suppress(IndexError):
             list(map(os.close, map(self._numbers.pop, (0,))))
+        self._has_closed()
+
+    def _has_closed(self) -> None:
+        """Have no Python run as it is freed: what a signal raises there is lost, the end of a time limit or Ctrl-C."""
+        _descriptors.discard(self)
+        self.__class__ = _Closed
 
     def _is_elsewhere(self, number: int) -> bool:
         place = _place(number)
         return place is not None and self._place is not None and place != self._place
 
-    def __enter__(self) -> Descriptor:
+    def __enter__(self: _AnyOpening) -> _AnyOpening:
         return self
 
     def __exit__(self, *raised: Any) -> None:
         self.close()
+
+
+class Descriptor(_Opening):
+    """The number of an open file or folder that forked children do not share; closed when nothing refers to it.
+
+    A lock on a file lasts as long as any process has the same opening of it: a data loader's worker that is left behind
+    would go on holding the one of its parent.
+    """
+
+    __slots__ = ()
 
     def __del__(self) -> None:
         try:
@@ -104,17 +120,25 @@ class Descriptor:
                 self.close()
 
 
+class _Closed(_Opening):
+    """What a `Descriptor` becomes once it is closed."""
+
+    __slots__ = ()
+
+
 def _place(number: int) -> tuple[int, int] | None:
     """Tells the file of a descriptor from others, and from none; None where the disk does not say."""
     try:
         state = os.fstat(number)
     except OSError as error:
+        if interrupts(error):
+            raise
         return (-1, -1) if error.errno == EBADF else None
     return state.st_dev, state.st_ino
 
 
 #: All that are open in this process.
-_descriptors: WeakSet[Descriptor] = WeakSet()
+_descriptors: WeakSet[_Opening] = WeakSet()
 
 
 def _close_in_child() -> None:

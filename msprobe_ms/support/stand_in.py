@@ -28,10 +28,11 @@ class StandIn:
     """
 
     #: What is called stands in a slot, in which Python finds it without a frame of ours in between.
-    __slots__ = ("__call__", "__weakref__", "_function")
+    __slots__ = ("__call__", "__weakref__", "_function", "_replaced")
 
-    def __init__(self, function: Callable[..., Any], call: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], call: Callable[..., Any], replaced: Any = None) -> None:
         object.__setattr__(self, "_function", function)
+        object.__setattr__(self, "_replaced", replaced)
         object.__setattr__(self, "__call__", call)
 
     __class__ = property(lambda self: type(self._function))
@@ -96,13 +97,35 @@ class BindingStandIn(StandIn):
             return MethodType(call, instance)
 
 
-def stand_in(holder: Any, name: str, function: Callable[..., Any], call: Callable[..., Any]) -> StandIn:
-    """Return what stands for ``function``, which ``holder.name`` gives, and calls ``call``."""
+def stand_in(
+    holder: Any, name: str, function: Callable[..., Any], call: Callable[..., Any], *, replaced: Any = None
+) -> StandIn:
+    """Return what stands for ``function``, which ``holder.name`` gives, and calls ``call``.
+
+    ``replaced`` is what it keeps for whoever takes it away again.
+    """
     held: Any = function
     if isinstance(holder, type):  # which may give something else than it holds
         held = next((vars(each)[name] for each in holder.__mro__ if name in vars(each)), function)
     binds = hasattr(type(held), "__get__") and not isinstance(held, (staticmethod, classmethod))
-    return (BindingStandIn if binds else StandIn)(function, call)
+    return (BindingStandIn if binds else StandIn)(function, call, replaced)
+
+
+#: Have a stand-in call what is given.
+restart: Callable[[StandIn, Callable[..., Any]], None] = vars(StandIn)["__call__"].__set__
+
+#: The function that a stand-in stands for.
+function_of: Callable[[StandIn], Callable[..., Any]] = vars(StandIn)["_function"].__get__
+
+
+def pass_on(standing: StandIn) -> None:
+    """Have it call the function that it stands for, whoever still holds it."""
+    restart(standing, function_of(standing))
+
+
+def passes_on(value: Any) -> bool:
+    """Whether it is a stand-in that calls nothing but the function that it stands for."""
+    return issubclass(type(value), StandIn) and value.__call__ is value._function
 
 
 def genuine(value: Any) -> Any:

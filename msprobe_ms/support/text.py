@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
+from msprobe_ms.support.columns import display_width, padded
 from msprobe_ms.support.translation import tr, tr_join, translated
 
 #: Longest line that is shown whole, in characters as they are shown: no name that a person chose comes near it.
 _LONGEST = 10_000
+#: Between the members of a list.
+_COMMA = tr(", ")
 #: Before how many are left out of a list.
 _AND = tr(" and ")
 #: Longest value that is shown whole, in characters.
@@ -78,7 +81,7 @@ def suggestion(value: object, accepted: Iterable[str]) -> str:
     return tr(' (did you mean "{meant}"?)', meant=by_lower[near[0]]) if near else ""
 
 
-def listed(names: Iterable[object], most: int = 3, between: str = ", ", last: str = _AND) -> str:
+def listed(names: Iterable[object], most: int = 3, between: str = _COMMA, last: str = _AND) -> str:
     """Join the first ``most`` names; of more, say how many are left out.
 
     >>> listed(["a", "b", "c", "d", "e"])
@@ -103,3 +106,12 @@ def counted(count: int, noun: str) -> str:
 def and_more(count: int, before: str = _AND) -> str:
     """Return `` and 2 more`` for what is left out of a list; nothing where nothing is."""
     return tr("{before}{count} more", before=before, count=count) if count > 0 else ""
+
+
+def table_lines(rows: Iterable[Sequence[str]], *, right: bool = False) -> Iterator[str]:
+    """Yield rows of as many cells each as lines in the language of the user, indented, columns below each other."""
+    told = [[translated(cell) for cell in row] for row in rows]
+    widths = [max(map(display_width, column)) for column in zip(*told, strict=True)]
+    for row in told:
+        cells = (padded(cell, width, right=right) for cell, width in zip(row, widths, strict=True))
+        yield f"  {'  '.join(cells)}".rstrip()

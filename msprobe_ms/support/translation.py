@@ -12,11 +12,14 @@ import contextlib
 import gettext
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from numbers import Number
+from string import Formatter
 from typing import Any
+
+from msprobe_ms.support.columns import padded
 
 #: What a user may ask for → the locale of its catalogue; none for English, which is in the sources.
 LANGUAGES: Mapping[str, str | None] = {"en": None, "zh": "zh_CN"}
@@ -27,6 +30,19 @@ _LOCALE = ("LC_ALL", "LC_MESSAGES", "LANG")
 _DOMAIN = "msprobe_ms"
 #: Between a context and its message, in catalogues.
 _BETWEEN = "\x04"
+
+
+#: A Chinese letter; a letter or digit of another script, which a space keeps apart from it.
+_CHINESE, _WORD = re.compile("[\u4e00-\u9fff]"), re.compile("[A-Za-z0-9]")
+#: Signs that have their space in themselves.
+_SIGN = re.compile("[，。：；？！、（）“”]")
+#: The format of a text in a column.
+_COLUMN = re.compile(r"(?P<side>[<>]?)(?P<width>\d+)")
+#: A field so wide as no message has one.
+_WIDTH = re.compile(r"\{\w*:[^{}]*\d{4}")
+#: What templates without words put between their fields, as it is beside Chinese.
+_WIDE: Mapping[str, str] = {", ": "，", ": ": "：", "; ": "；", " (": "（"}
+_CLOSING: Mapping[str, str] = {")": "）", "): ": "）：", "), ": "），", "); ": "）；"}
 
 
 class Message(str):
@@ -40,9 +56,10 @@ class Message(str):
 
     def __new__(cls, template: str, plural: str | None, values: Mapping[str, Any]) -> Message:
         chosen = template if plural is None or values["count"] == 1 else plural
-        made = super().__new__(cls, chosen.format(**values) if values else chosen)
+        made = str.__new__(cls, chosen.format(**values) if values else chosen)
         made._template, made._plural = template, plural
-        made._values = {name: _kept(value) for name, value in values.items()} if values else {}
+        as_they_are = _KEPT.issuperset(map(type, values.values()))  # as nearly all are, of a hundred thousand messages
+        made._values = values if as_they_are else {name: _kept(value) for name, value in values.items()}
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -62,7 +79,7 @@ class Message(str):
             template = catalogue.ngettext(self._template, self._plural, self._values["count"])
         if not self._values:
             return template
-        return template.format(**{name: _told(value, catalogue) for name, value in self._values.items()})
+        return _filled(template, {name: _told(value, catalogue) for name, value in self._values.items()})
 
 
 class _Sentence(Message):
@@ -105,6 +122,10 @@ class _Beginning(Message):
         return re.split("：|: ", self._whole.told_by(catalogue), maxsplit=1)[0]
 
 
+#: Types whose values are kept as they are.
+_KEPT = frozenset((str, float, int, bool, Message))
+
+
 def tr(template: str, /, **values: Any) -> str:
     """Return a message. ``values`` fill the fields of ``template``, if there are any; each may be a message itself."""
     return Message(template, None, values)
@@ -116,9 +137,48 @@ def tr_count(one: str, many: str, /, count: int, **values: Any) -> str:
 
 
 def tr_join(between: str, texts: Iterable[str]) -> str:
-    """Join texts as `str.join` does; messages among them stay messages."""
+    """Join texts as `str.join` does; messages among them stay messages, and so does ``between``."""
     parts = {f"part{number}": text for number, text in enumerate(texts)}
-    return Message(between.replace("{", "{{").replace("}", "}}").join(f"{{{name}}}" for name in parts), None, parts)
+    return Message("{between}".join(f"{{{name}}}" for name in parts), None, {**parts, "between": between})
+
+
+def tr_list(texts: Iterable[str]) -> str:
+    """Join members of a list with commas, in Chinese with those of lists; messages among them stay messages."""
+    return tr_join(tr(", "), texts)
+
+
+def to_plain(text: str) -> str | dict[str, Any]:
+    """Return what every JSON library writes of a text: of a message its parts, so that it can be told again."""
+    if type(text) is not Message:
+        return str(text)
+    values = {name: _plain_value(value) for name, value in text._values.items()}
+    return {"text": str(text), "template": text._template, "plural": text._plural, "values": values}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return to_plain(value)
+    plain = value if type(value) in _KEPT else getattr(value, "item", value.__str__)()  # a scalar of numpy
+    return plain if type(plain) in _KEPT else str(plain)
+
+
+def from_plain(content: Mapping[str, Any]) -> str:
+    """Return the message that `to_plain` made these parts of; its text alone where parts of them are not.
+
+    :raises KeyError, TypeError: there is no text
+    """
+    text, template, plural = (content[key] for key in ("text", "template", "plural"))
+    values = content["values"]
+    if not isinstance(text, str):
+        raise TypeError(text)
+    if not isinstance(template, str) or not isinstance(values, dict) or _WIDTH.search(template):
+        return text
+    counts = type(plural) is str and type(values.get("count")) is int
+    if not (plural is None or counts) or any(type(each) not in _KEPT for each in values.values()):
+        return text
+    made = str.__new__(Message, text)
+    made._template, made._plural, made._values = template, plural, values
+    return made
 
 
 def tr_sentence(text: str) -> str:
@@ -135,9 +195,15 @@ def translated(text: object) -> str:
     """Return a text, or the text of an error, in the language of the user."""
     if isinstance(text, BaseException):
         text = _message_of(text)
-    if not isinstance(text, Message) or (wanted := language()) == "en":
-        return str(text)
-    return str(_told(text, _catalogue(wanted)))
+    return translator()(text) if isinstance(text, Message) else str(text)
+
+
+def translator() -> Callable[[object], str]:
+    """Return what tells texts in the language that the user has now, for many of them."""
+    wanted = language()
+    if wanted == "en":
+        return str
+    return lambda text: str(_told(text, _catalogue(wanted)) if isinstance(text, Message) else text)
 
 
 def language() -> str:
@@ -186,7 +252,8 @@ def _catalogue(name: str) -> gettext.NullTranslations:
 def _told(value: Any, catalogue: gettext.NullTranslations) -> Any:
     """A value in the language of a catalogue; what is no message stays what it is."""
     if not isinstance(value, Message):
-        return value
+        said = _SYSTEM.get(value) if type(value) is str else None
+        return value if said is None else catalogue.gettext(said)
     try:
         return value.told_by(catalogue)
     except (LookupError, ValueError, TypeError, AttributeError):  # a translation with other fields than its message
@@ -200,6 +267,8 @@ def _message_of(error: BaseException) -> str:
 
 def _kept(value: Any) -> Any:
     """What is kept of a value to tell it again, in this process or in another."""
+    if type(value) in _KEPT:
+        return value
     if isinstance(value, BaseException):
         return _message_of(value)
     return value if isinstance(value, (str, Number)) else str(value)
@@ -209,5 +278,73 @@ def _as_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
 
 
+def _filled(template: str, values: Mapping[str, Any]) -> str:
+    """A translated template with its fields: one space between Chinese and other words, whichever a field holds."""
+    pieces = []
+    for literal, field, spec, _ in Formatter().parse(template):
+        pieces += [literal, "" if field is None else _formatted(values[field], spec or "")]
+    pieces = [piece for piece in pieces if piece]
+    filled = ""
+    for piece, after in zip(pieces, [*pieces[1:], ""], strict=True):
+        if piece[0] == ")" and filled.count("（") > filled.count("）"):
+            piece = _CLOSING.get(piece, piece)
+        if piece in _WIDE and (_CHINESE.match(filled[-1:]) or filled.endswith("）") or _CHINESE.match(after)):
+            piece = _WIDE[piece]
+        filled = _beside(filled, piece)
+    return filled
+
+
+def _formatted(value: Any, spec: str) -> str:
+    """A field in its format; a text in a width takes so many columns of a terminal."""
+    if isinstance(value, str) and (column := _COLUMN.fullmatch(spec)):
+        return padded(value, int(column["width"]), right=column["side"] == ">")
+    return format(value, spec)
+
+
+def _beside(before: str, after: str) -> str:
+    """Two pieces of a text, where one is a field: without a space within Chinese, with one between it and a word."""
+    if before.endswith(" ") and _needs_none(before[-2:-1], after[:1]):
+        return before[:-1] + after
+    if after.startswith(" ") and _needs_none(before[-1:], after[1:2]):
+        return before + after[1:]
+    apart = (_CHINESE, _WORD), (_WORD, _CHINESE)
+    if any(one.match(before[-1:]) and other.match(after) for one, other in apart):
+        return f"{before} {after}"
+    return before + after
+
+
+def _needs_none(before: str, after: str) -> bool:
+    """Whether two letters have no space between them: two of Chinese, or any beside a wide sign."""
+    wide = _SIGN.match(before) or _SIGN.match(after)
+    return bool(before.strip() and after.strip() and (wide or (_CHINESE.match(before) and _CHINESE.match(after))))
+
+
 def _joined(first: str, second: str) -> str:
     return Message("{first}{second}", None, {"first": first, "second": second})
+
+
+#: What the system says most often of files, as ``OSError.strerror`` has it.
+_SYSTEM: Mapping[str, str] = {
+    str(text): str(text)
+    for text in (
+        tr("No such file or directory"),
+        tr("Permission denied"),
+        tr("Operation not permitted"),
+        tr("Is a directory"),
+        tr("Not a directory"),
+        tr("Directory not empty"),
+        tr("File exists"),
+        tr("File name too long"),
+        tr("File too large"),
+        tr("No space left on device"),
+        tr("Disk quota exceeded"),
+        tr("Read-only file system"),
+        tr("Input/output error"),
+        tr("Stale file handle"),
+        tr("Too many open files"),
+        tr("Too many levels of symbolic links"),
+        tr("Connection refused"),
+        tr("Connection reset by peer"),
+        tr("Connection timed out"),
+    )
+}

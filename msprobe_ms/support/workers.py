@@ -165,7 +165,7 @@ class _Run(Generic[Task, Result]):
             self.done[number] = Lost(_WORKERS_DIED)
             return
         logger.warning(
-            tr("a worker died ({reason}): its comparisons are run again", reason=reason or "no reason is known")
+            tr("a worker died ({reason}): its comparisons are run again", reason=reason or tr("no reason is known"))
         )
         self._suspects.append(number)
 

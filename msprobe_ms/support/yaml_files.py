@@ -33,7 +33,9 @@ def read_text(path: Path, most: int) -> str:
             raw = file.read(most + 1)
     except OSError as error:
         reason = error.strerror or error
-        raise UnreadableError(tr("cannot be read: {reason}; a readable yaml file is needed", reason=reason)) from None
+        raise UnreadableError(
+            tr("cannot be read: {reason}; a readable {kind} is needed", reason=reason, kind=_kind_of(path))
+        ) from None
     if len(raw) > most:
         shown = tr("{most} MiB", most=most >> 20) if most >= 1 << 20 else tr("{most} KiB", most=most >> 10)
         raise UnreadableError(tr("larger than {shown}, the most that is read", shown=shown))
@@ -42,6 +44,11 @@ def read_text(path: Path, most: int) -> str:
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise UnreadableError(tr("line {line} is not UTF-8 text; save the file as UTF-8", line=line)) from None
+
+
+def _kind_of(path: Path) -> str:
+    """What a user meant to give, by the name."""
+    return {".sh": tr("shell script"), ".py": tr("Python file")}.get(Path(path).suffix, tr("yaml file"))
 
 
 def read_shallow(path: Path, most: int) -> str:
@@ -57,16 +64,17 @@ def read_shallow(path: Path, most: int) -> str:
         for event in yaml.parse(text, Loader=FASTEST_LOADER):  # keeps no more than it is at
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:
-                raise UnreadableError(
-                    tr(
-                        "line {line}: nested deeper than {deepest} levels",
-                        line=event.start_mark.line + 1,
-                        deepest=_DEEPEST,
-                    )
-                )
+                raise UnreadableError(_too_deep(event.start_mark.line))
     except yaml.YAMLError as error:
+        # libyaml has a bound of its own, which its scanner meets while it looks ahead.
+        if "nesting depth" in str(getattr(error, "problem", "")):
+            raise UnreadableError(_too_deep(error.problem_mark.line)) from None  # type: ignore[attr-defined]
         raise UnreadableError(not_yaml(error)) from None
     return text
+
+
+def _too_deep(line: int) -> str:
+    return tr("line {line}: nested deeper than {deepest} levels", line=line + 1, deepest=_DEEPEST)
 
 
 def read_texts(path: Path, most: int) -> Any:

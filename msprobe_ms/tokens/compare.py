@@ -98,7 +98,7 @@ def _are_forced(ours: dict[Place, Logits], theirs: dict[Place, Logits]) -> bool:
 
 def _rows(place: Place, target: Logits | None, golden: Logits | None) -> Iterator[TokenRow]:
     if target is None or golden is None:
-        side = "golden" if target is None else "target"
+        side = tr("golden") if target is None else tr("target")
         ours_at, theirs_at = (None if each is None else each.path for each in (target, golden))
         yield TokenRow(place, 0, ours_at, theirs_at, note=tr("only in the {side}", side=side))
         return
@@ -111,7 +111,7 @@ def _rows(place: Place, target: Logits | None, golden: Logits | None) -> Iterato
                 tr("shapes {shape} and {other_shape} differ", shape=list(ours.shape), other_shape=list(theirs.shape))
             )
     except (MsprobeError, ValueError, OSError) as error:
-        yield TokenRow(place, 0, target.path, golden.path, note=str(error))
+        yield TokenRow(place, 0, target.path, golden.path, note=tr("{error}", error=error))
         return
     for sequence, (mine, yours) in enumerate(zip(ours, theirs, strict=True)):
         figures = measure(mine, yours, epsilon or float(np.finfo(np.float32).eps))

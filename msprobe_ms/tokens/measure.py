@@ -82,7 +82,7 @@ def measure(target: np.ndarray, golden: np.ndarray, epsilon: float) -> TokenFigu
     finite = bool(np.isfinite(target).all()), bool(np.isfinite(golden).all())
     golden_token, target_token = (int(np.argmax(np.nan_to_num(each, nan=-np.inf))) for each in (golden, target))
     if not all(finite):
-        sides = "both sides" if finite == (False, False) else "the target" if not finite[0] else "the golden"
+        sides = tr("both sides") if not any(finite) else tr("the target") if not finite[0] else tr("the golden")
         reason = tr("NaN or infinity in the logits of {sides}", sides=sides)
         nothing = math.nan
         return TokenFigures(

@@ -60,7 +60,9 @@ def token_lines(comparison: TokenComparison) -> Iterator[str]:
         yield tr("DIVERGENT: {where}: {what}", where=_where(first), what=_what(first))
     elif ties:
         yield tr(
-            "CONSISTENT: up to {where}, where a tie is turned over: {what}", where=_where(ties[0]), what=_what(ties[0])
+            "CONSISTENT: up to {where}, where a tie is decided the other way: {what}",
+            where=_where(ties[0]),
+            what=_what(ties[0]),
         )
     else:
         yield tr("CONSISTENT: all {tokens} tokens are equal, and their logits agree", tokens=tokens)
@@ -68,7 +70,10 @@ def token_lines(comparison: TokenComparison) -> Iterator[str]:
     if comparison.forced:
         yield tr("  both were fed the same tokens, so that every token is judged")
     elif after := sum(row.judgement is Judgement.AFTER for row in compared):
-        yield tr("  {after} tokens after a divergence belong to other texts, and are not judged", after=after)
+        yield tr(
+            "  the {after} tokens after the first difference are not judged, as the texts differ from there on",
+            after=after,
+        )
     lone = [row for row in comparison.rows if row.figures is None]
     if lone:
         yield tr(
@@ -95,16 +100,16 @@ def _what(row: TokenRow) -> str:
         return tr(
             "the same token {golden_token}, but the logits are apart ({far})", golden_token=found.golden_token, far=far
         )
-    likely = tr("which the golden holds {exp:.4g} times as likely", exp=math.exp(found.gap))
+    likely = tr("which is {exp:.4g} times as likely there", exp=math.exp(found.gap))
     told = tr(
-        "{target_token} for {golden_token}, {likely}",
+        "the target gives {target_token}, the golden {golden_token}, {likely}",
         target_token=found.target_token,
         golden_token=found.golden_token,
         likely=likely,
     )
     if row.judgement is Judgement.TIE:
-        return tr("{told}: rounding may do that", told=told)
-    return tr("{told}: more than rounding does (KL {kl:.3g})", told=told, kl=found.kl)
+        return tr("{told}; rounding may explain this", told=told)
+    return tr("{told}; rounding does not explain this (KL {kl:.3g})", told=told, kl=found.kl)
 
 
 def _growth(comparison: TokenComparison, until: TokenRow | None) -> Iterator[str]:

@@ -13,19 +13,22 @@ from msprobe_ms.arrays.worst_elements import cause_of
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.dump.names import is_fused
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr, tr_join
 from msprobe_ms.weights import mindspore_file
 from msprobe_ms.weights.fused import joined_weight, order_of, pair_joined
 from msprobe_ms.weights.model import Checkpoint, Weight
 from msprobe_ms.weights.names import is_buffer, no_parameters, said_unmatched
-from msprobe_ms.weights.renamed import renamed
+from msprobe_ms.weights.renamed import renamed, without_ones
 from msprobe_ms.weights.swapped import Holders, exchanges, not_finite
 
 #: What a pair can be. ``CAST``: no number is off by more than the rounding from one dtype to the other; ``CLOSE``: on
 #: the whole no further apart than one rounding.
-EQUAL, CAST, CLOSE, DIFFERS, SHAPE = "equal", "equal when cast", "close", "differs", "shape differs"
-UNREADABLE = "not compared"
+EQUAL, CAST, CLOSE, DIFFERS, SHAPE = "equal", tr("equal when cast"), "close", "differs", tr("shape differs")
+#: It has no counterpart by name, and the numbers of one parameter that the other side has alone.
+RENAMED = tr("equal, renamed")
+UNREADABLE = tr("not compared")
 #: What a parameter of one side alone can be.
-ONLY_TARGET, ONLY_GOLDEN, TIED = "only in the target", "only in the golden", "tied"
+ONLY_TARGET, ONLY_GOLDEN, TIED = tr("only in the target"), tr("only in the golden"), "tied"
 #: It is none: a layer makes it anew, and may keep it where the other side does not.
 BUFFER = "buffer"
 #: The mapping says that it has no counterpart.
@@ -64,8 +67,8 @@ class WeightRow:
 class WeightComparison:
     """``rows`` in the target's order, then what the golden has alone; ``aside`` what was left out, by side.
 
-    ``exchanged``: parameters of the target, each of which holds what the next one should. ``renamed``: those without a
-    counterpart that hold what the golden has alone, under the name that it has there.
+    ``exchanged``: parameters of the target, each of which holds what the next one should. ``renamed``: those that the
+    golden has under another name → that name.
     """
 
     target: Checkpoint
@@ -111,11 +114,8 @@ def compare_weights(
     for row in comparison.with_result(ONLY_TARGET, ONLY_GOLDEN):
         weight = row.target or row.golden
         if weight is not None and is_buffer(weight.name, weight.dtype):
-            row.result, row.note = BUFFER, "no parameter: its layer makes it anew"
-    comparison.renamed = renamed(
-        (row.target for row in comparison.with_result(ONLY_TARGET) if row.target is not None),
-        (row.golden for row in comparison.with_result(ONLY_GOLDEN) if row.golden is not None),
-    )
+            row.result, row.note = BUFFER, tr("no parameter: its layer makes it anew")
+    _pair_renamed(comparison)
     return comparison
 
 
@@ -152,14 +152,19 @@ def _measure(row: WeightRow, target: Weight, golden: Weight, holders: Holders) -
         mine, theirs = target.load(), golden.load()
         order = order_of(row.parts, golden if is_fused(target.name) else target) if row.parts else ""
     except (DumpFormatError, MemoryError) as error:
-        row.result, row.note = UNREADABLE, str(error) or "there is not memory enough for it"
+        row.result, row.note = (
+            UNREADABLE,
+            tr("{error}", error=error) if str(error) else tr("there is not memory enough for it"),
+        )
         return
+    if squeezed := mine.shape != theirs.shape and without_ones(mine.shape) == without_ones(theirs.shape):
+        theirs = theirs.reshape(mine.shape)
     difference = tensor_difference(mine, theirs)
     row.metrics, row.deviation = difference.metrics, difference.relative_l2
     # Weights are stored, not computed: one rounding is all that may lie between them.
     row.tolerance = coarser(target.dtype, golden.dtype).epsilon
     dtypes = [] if same_dtype(target.dtype, golden.dtype) else [f"{target.dtype} against {golden.dtype}"]
-    notes = [*dtypes, order]
+    notes = [*dtypes, order, "the shapes differ in axes of length 1" if squeezed else ""]
     if mine.shape != theirs.shape:
         row.result = SHAPE
         notes.append(_like(mine, theirs, row.tolerance))
@@ -173,7 +178,7 @@ def _measure(row: WeightRow, target: Weight, golden: Weight, holders: Holders) -
         notes.append(not_finite(mine, theirs) or _like(mine, theirs, row.tolerance))
     if not row.parts and mine.shape == theirs.shape:
         holders.note(target, golden, mine, theirs)
-    row.note = "; ".join(filter(None, notes))
+    row.note = tr_join("; ", filter(None, notes))
 
 
 def _tell_holders(comparison: WeightComparison, holders: Holders) -> None:
@@ -182,8 +187,8 @@ def _tell_holders(comparison: WeightComparison, holders: Holders) -> None:
     found = holders.find([*differing])
     for name in found:
         row = differing[name]
-        row.note = "; ".join(filter(None, (row.note, holders.words(name, found))))
-    comparison.exchanged = exchanges(found)
+        row.note = tr_join("; ", filter(None, (row.note, holders.words(name, found))))
+    comparison.exchanged += exchanges(found)
 
 
 def _is_rounding(target: np.ndarray, golden: np.ndarray, target_dtype: str, golden_dtype: str) -> bool:
@@ -209,7 +214,7 @@ def _like(mine: np.ndarray, theirs: np.ndarray, tolerance: float) -> str:
     if mine.ndim == theirs.ndim == 2 and mine.shape == theirs.shape[::-1]:
         transposed = tensor_difference(mine, np.ascontiguousarray(theirs.T))
         if transposed.relative_l2 <= tolerance:
-            return "close when transposed"
+            return tr("close when transposed")
     return ""
 
 
@@ -235,7 +240,32 @@ def _find_tied(comparison: WeightComparison, side: str) -> None:
         if other is None and len(weight.shape) > 1 and len(alike) == 1 and _equal(weight, alike[0]):
             other = alike[0]
         if other is not None:
-            row.result, row.note = TIED, f"the same numbers as {other.name}, which was compared"
+            row.result, row.note = TIED, tr("the same numbers as {name}, which was compared", name=other.name)
+
+
+def _pair_renamed(comparison: WeightComparison) -> None:
+    """Set parameters without a counterpart beside those of other names whose very numbers they hold.
+
+    Where the other pairs say that such numbers are those of another parameter, beside that one.
+    """
+    ours = {row.name: row for row in comparison.with_result(ONLY_TARGET)}
+    theirs = {row.name: row.golden for row in comparison.with_result(ONLY_GOLDEN) if row.golden is not None}
+    by_name = {row.name: row.golden.name for row in comparison.rows if row.target and row.golden and not row.parts}
+    comparison.renamed, moved = renamed(
+        (row.target for row in ours.values() if row.target is not None), theirs.values(), by_name
+    )
+    comparison.renamed |= moved
+    holders = Holders()
+    for name, other in comparison.renamed.items():
+        row = ours[name]
+        if row.target is not None:
+            row.golden, row.how = theirs[other], "place" if name in moved else "numbers"
+            _measure(row, row.target, row.golden, holders)
+            if name not in moved:
+                row.result = RENAMED
+    gone = set(comparison.renamed.values())
+    comparison.rows = [row for row in comparison.rows if row.target is not None or row.name not in gone]
+    _tell_holders(comparison, holders)
 
 
 def _equal(one: Weight, other: Weight) -> bool:

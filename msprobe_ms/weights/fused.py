@@ -15,6 +15,7 @@ from msprobe_ms.comparison.pairing.fused_tensors import Arrangement, arrangement
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.dump.names import JOINED
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr, tr_list
 from msprobe_ms.weights.model import Weight
 from msprobe_ms.weights.names import is_top, pair_names, without_wrappers
 
@@ -56,8 +57,10 @@ def order_of(parts: Sequence[Weight], whole: Weight) -> str:
     found = None if axis is None else arrangement([part.load() for part in parts], whole.load(), axis)
     if found is None or found == Arrangement(tuple(range(len(parts))), 1):
         return ""
-    names = ", ".join(parts[place].name for place in found.order)
-    return f"its rows are those of {names}" + (f", in {found.groups} groups of each" if found.groups > 1 else "")
+    names = tr_list(parts[place].name for place in found.order)
+    return tr("its rows are those of {names}", names=names) + (
+        tr(", in {groups} groups of each", groups=found.groups) if found.groups > 1 else ""
+    )
 
 
 def _load(name: str, parts: Sequence[Weight], whole: Weight | None, axis: int | None) -> np.ndarray:
@@ -69,7 +72,9 @@ def _load(name: str, parts: Sequence[Weight], whole: Weight | None, axis: int | 
         return np.concatenate(arrays, axis or 0)
     except ValueError as error:
         shapes = ", ".join(str(list(array.shape)) for array in arrays)
-        raise DumpFormatError(f"{name}: tensors of the shapes {shapes} cannot be put together") from error
+        raise DumpFormatError(
+            tr("{name}: tensors of the shapes {shapes} cannot be put together", name=name, shapes=shapes)
+        ) from error
 
 
 def _joined(names: Sequence[str], rules: Iterable[tuple[str, str]]) -> Joined:

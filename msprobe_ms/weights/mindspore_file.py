@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 from msprobe_ms.arrays.npy import read_array
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
 
 FORMAT = "MindSpore checkpoint"
@@ -72,11 +73,13 @@ def read(path: Path, file: BinaryIO) -> Checkpoint:
             last = value
     except _Damaged as error:
         if last is None:
-            raise DumpFormatError(f"{path}: not a checkpoint of MindSpore: {error}") from error
-        found.problems.append(f"{path}: damaged at {error}: nothing behind it was compared")
+            raise DumpFormatError(
+                tr("{path}: not a checkpoint of MindSpore: {error}", path=path, error=error)
+            ) from error
+        found.problems.append(tr("{path}: damaged at {error}: nothing behind it was compared", path=path, error=error))
     _add(found, path, last)
     if last is not None and any(offset + size > end for offset, size in last.parts):
-        found.problems.append(f"{path}: cut off at byte {end}: nothing behind it was compared")
+        found.problems.append(tr("{path}: cut off at byte {end}: nothing behind it was compared", path=path, end=end))
     return found
 
 
@@ -84,7 +87,7 @@ def _add(found: Checkpoint, path: Path, value: _Value | None) -> None:
     if value is None:
         return
     if value.is_map or value.dtype == "str" or not value.dtype:
-        found.skip("map parameters" if value.is_map else "texts")
+        found.skip(tr("map parameters") if value.is_map else tr("texts"))
         return
     dtype = _DTYPES.get(value.dtype.lower(), value.dtype.lower())
     # A scalar has no dimensions, in some versions one of 0.

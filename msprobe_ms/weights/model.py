@@ -13,6 +13,7 @@ from typing import NoReturn
 import numpy as np
 
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr
 
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
@@ -46,8 +47,17 @@ def _possible(path: Path, weight: Weight) -> Weight:
     """The weight; where no array has its shape, one without it that says so when it is read."""
     if len(weight.shape) <= MOST_DIMENSIONS and all(0 <= size <= LARGEST_SIZE for size in weight.shape):
         return weight
-    said = f"{len(weight.shape)} dimensions" if len(weight.shape) > MOST_DIMENSIONS else "a size beyond 2^63 or below 0"
-    return Weight(weight.name, weight.dtype, (), partial(_refuse, f"{path}: {weight.name[:200]}: {said}: no shape"))
+    said = (
+        tr("{count} dimensions", count=len(weight.shape))
+        if len(weight.shape) > MOST_DIMENSIONS
+        else tr("a size beyond 2^63 or below 0")
+    )
+    return Weight(
+        weight.name,
+        weight.dtype,
+        (),
+        partial(_refuse, tr("{path}: {name}: {said}: no shape", path=path, name=weight.name[:200], said=said)),
+    )
 
 
 def _refuse(message: str) -> NoReturn:
@@ -73,7 +83,13 @@ class Checkpoint:
     def add(self, weight: Weight) -> None:
         """A second tensor of one name is not compared, and told."""
         if weight.name in self.weights:
-            self.problems.append(f"{self.path}: {weight.name[:200]}: the name is there twice; the first was compared")
+            self.problems.append(
+                tr(
+                    "{path}: {name}: the name is there twice; the first was compared",
+                    path=self.path,
+                    name=weight.name[:200],
+                )
+            )
         else:
             self.weights[weight.name] = _possible(self.path, weight)
 

@@ -12,6 +12,7 @@ from msprobe_ms.comparison.pairing.rules.modules import NOWHERE, CellRules
 from msprobe_ms.comparison.pairing.updates import PARAMETER_SYNONYMS
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr
 
 #: Components that wrappers put in front of or between names, and that no layer is called.
 _WRAPPERS = frozenset(
@@ -47,6 +48,12 @@ _BUFFERS = frozenset(
      "freqs_sin", "cos_cached", "sin_cached")
 )  # fmt: skip
 
+#: What to do where both sides have parameters without a counterpart.
+NAMES_DIFFER = tr(
+    "  names that differ between the sides pair with -lm FILE (`msprobe compare ... -lm` of two dumps "
+    "writes the file) or with -dm FILE (full names, one pair a line)"
+)
+
 #: Readings of one name that are tried, and leading components that a common prefix may have.
 _MOST_READINGS, _LONGEST_PREFIX = 64, 3
 
@@ -64,7 +71,7 @@ def no_parameters(shapes: Mapping[str, tuple[int, ...]], *, of_mindspore: bool) 
             owner in shapes and shapes[name] in (shapes[owner], *_SINGLE) for name, owner in owners.items()
         ):
             continue
-        found |= {name: "optimizer states" for name, owner in owners.items() if owner in shapes}
+        found |= {name: tr("optimizer states") for name, owner in owners.items() if owner in shapes}
     return found
 
 
@@ -224,10 +231,12 @@ class _Readings:
         met = self._count - len(self.unmet)
         logger.log(
             logging.INFO if met else logging.WARNING,
-            "%s of the layer and cell mapping meet no parameter of the target: %s%s",
-            f"{len(self.unmet)} of {self._count} rules" if met else "the rules",
-            listed(self.unmet, most=10),
-            " (modules without parameters have none)" if met else "",
+            tr(
+                "{rules} of the layer and cell mapping meet no parameter of the target: {unmet}{hint}",
+                rules=tr("{count} of {all} rules", count=len(self.unmet), all=self._count) if met else tr("the rules"),
+                unmet=listed(self.unmet, most=10),
+                hint=tr(" (modules without parameters have none)") if met else "",
+            ),
         )
 
     def _renamed(self, parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

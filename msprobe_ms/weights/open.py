@@ -13,10 +13,11 @@ from msprobe_ms.arrays.torch_file import Archive, refuse_legacy
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr, tr_join, tr_list
 from msprobe_ms.weights import mindspore_file, numpy_archive, safetensors, torch_checkpoint
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
 
-ACCEPTED = (
+ACCEPTED = tr(
     "accepted are .ckpt of MindSpore, .safetensors, .pt, .pth or .bin of torch.save, .npz, or a folder with the shards "
     "of one model"
 )
@@ -42,7 +43,7 @@ def open_weights(path: Path) -> Checkpoint:
             shard = _open_file(file)
         except DumpFormatError as error:
             if not files[file]:
-                whole.problems.append(str(error))
+                whole.problems.append(tr("{error}", error=error))
             for name in files[file]:
                 whole.add(Weight(name, "unknown", (), partial(_refuse, error)))
             continue
@@ -52,8 +53,14 @@ def open_weights(path: Path) -> Checkpoint:
             if name in holders:
                 whole.opened.close()
                 raise DumpFormatError(
-                    f"{path}: {name} is in {holders[name].name} and in {file.name}: these are several checkpoints or "
-                    "ranks; name one file"
+                    tr(
+                        "{path}: {name} is in {first} and in {second}: these are several checkpoints or ranks; name "
+                        "one file",
+                        path=path,
+                        name=name,
+                        first=holders[name].name,
+                        second=file.name,
+                    )
                 )
             holders[name] = file
             whole.add(weight)
@@ -61,8 +68,15 @@ def open_weights(path: Path) -> Checkpoint:
             whole.skip(what, count)
         whole.problems += shard.problems
     if not whole.weights:
-        raise DumpFormatError(f"{path}: no weights in it ({source}); {'; '.join(whole.problems[:3]) or ACCEPTED}")
-    whole.format = f"{whole.format}, {len(files)} files"
+        raise DumpFormatError(
+            tr(
+                "{path}: no weights in it ({source}); {problems}",
+                path=path,
+                source=source,
+                problems=tr_join("; ", whole.problems[:3]) if whole.problems else ACCEPTED,
+            )
+        )
+    whole.format = tr("{format}, {count} files", format=whole.format, count=len(files))
     return whole
 
 
@@ -73,7 +87,9 @@ def _open_file(path: Path) -> Checkpoint:
             file = opened.enter_context(open(path, "rb"))
             checkpoint = _read(path, file, file.read(64))
         except OSError as error:
-            raise DumpFormatError(f"{path}: cannot be read: {error.strerror or error}") from error
+            raise DumpFormatError(
+                tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
+            ) from error
         checkpoint.opened = opened.pop_all()
     return checkpoint
 
@@ -81,10 +97,13 @@ def _open_file(path: Path) -> Checkpoint:
 def _read(path: Path, file: BinaryIO, head: bytes) -> Checkpoint:
     file.seek(0)
     if not head:
-        raise DumpFormatError(f"{path}: empty")
+        raise DumpFormatError(tr("{path}: empty", path=path))
     if mindspore_file.is_encrypted(head):
         raise DumpFormatError(
-            f"{path}: encrypted by MindSpore (enc_key): load it there with its dec_key and save it without"
+            tr(
+                "{path}: encrypted by MindSpore (enc_key): load it there with its dec_key and save it without",
+                path=path,
+            )
         )
     if head.startswith(b"PK\x03\x04"):
         return _read_archive(path, file)
@@ -93,7 +112,7 @@ def _read(path: Path, file: BinaryIO, head: bytes) -> Checkpoint:
         return safetensors.read(path, file)
     if mindspore_file.looks_like(head):
         return mindspore_file.read(path, file)
-    raise DumpFormatError(f"{path}: begins like no file of weights; {ACCEPTED}")
+    raise DumpFormatError(tr("{path}: begins like no file of weights; {accepted}", path=path, accepted=ACCEPTED))
 
 
 def _read_archive(path: Path, file: BinaryIO) -> Checkpoint:
@@ -111,36 +130,55 @@ def _shards(folder: Path) -> tuple[dict[Path, list[str]], str]:
     try:
         inside = sorted(entry for entry in folder.iterdir() if entry.is_file())
     except OSError as error:
-        raise DumpFormatError(f"{folder}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{folder}: cannot be read: {strerror}", folder=folder, strerror=error.strerror or error)
+        ) from error
     if indices := [file for file in inside if file.name.endswith(_INDEX)]:
         index = min(indices, key=lambda file: ".safetensors" not in file.name)
         return _indexed(index), index.name
     found = {suffix: files for suffix in _SUFFIXES if (files := [file for file in inside if file.suffix == suffix])}
     if not found:
-        raise DumpFormatError(f"{folder}: no file of weights in it; {ACCEPTED}")
+        raise DumpFormatError(tr("{folder}: no file of weights in it; {accepted}", folder=folder, accepted=ACCEPTED))
     suffix = next(iter(found))
     if len(found) > 1:
-        logger.info("%s: of %s files the %s are read; name a file to read another", folder, ", ".join(found), suffix)
-    return {file: [] for file in found[suffix]}, f"its {suffix} files"
+        logger.info(
+            tr(
+                "{folder}: of {found} files the {suffix} are read; name a file to read another",
+                folder=folder,
+                found=tr_list(found),
+                suffix=suffix,
+            )
+        )
+    return {file: [] for file in found[suffix]}, tr("its {suffix} files", suffix=suffix)
 
 
 def _indexed(index: Path) -> dict[Path, list[str]]:
     """The files that an index of Hugging Face's form names: ``{"weight_map": {parameter: file}}``."""
     try:
         if index.stat().st_size > _LONGEST_INDEX:
-            raise DumpFormatError(f"{index}: longer than {_LONGEST_INDEX >> 20} MiB, the most that is read")
+            raise DumpFormatError(
+                tr(
+                    "{index}: longer than {longest_index} MiB, the most that is read",
+                    index=index,
+                    longest_index=_LONGEST_INDEX >> 20,
+                )
+            )
         with open_regular(index) as file:
             content = json.loads(file.read())
     except OSError as error:
-        raise DumpFormatError(f"{index}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{index}: cannot be read: {strerror}", index=index, strerror=error.strerror or error)
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise DumpFormatError(f"{index}: not valid JSON: {error}") from error
+        raise DumpFormatError(tr("{index}: not valid JSON: {error}", index=index, error=error)) from error
     files = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(files, dict) or not all(isinstance(name, str) for name in files.values()):
-        raise DumpFormatError(f'{index}: expected {{"weight_map": {{parameter: file, …}}}}')
+        raise DumpFormatError(tr('{index}: expected {{"weight_map": {{parameter: file, …}}}}', index=index))
     found: dict[Path, list[str]] = {}
     for name, file in files.items():
         if not file or {"/", "\\", "\0"} & set(file) or file in (".", ".."):
-            raise DumpFormatError(f"{index}: {clean(file)[:200]!r}: accepted are names of files beside it")
+            raise DumpFormatError(
+                tr("{index}: {file}: accepted are names of files beside it", index=index, file=repr(clean(file)[:200]))
+            )
         found.setdefault(index.with_name(file), []).append(clean(name))
     return found

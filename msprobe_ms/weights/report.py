@@ -13,7 +13,8 @@ from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell, figure_cell
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table, writing
 from msprobe_ms.comparison.terms import RowColour
-from msprobe_ms.support.text import counted, listed
+from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr, tr_count, tr_join
 from msprobe_ms.weights.compare import (
     BUFFER,
     CAST,
@@ -23,6 +24,7 @@ from msprobe_ms.weights.compare import (
     EQUAL,
     ONLY_GOLDEN,
     ONLY_TARGET,
+    RENAMED,
     SAID,
     SHAPE,
     TIED,
@@ -94,72 +96,141 @@ def _colour(row: WeightRow) -> RowColour:
 
 def weight_lines(comparison: WeightComparison) -> Iterator[str]:
     """Say how many parameters are equal, which differs first and most, which have no counterpart, what was left out."""
-    for side, checkpoint in (("target", comparison.target), ("golden", comparison.golden)):
-        yield _side_line(side, checkpoint, comparison.aside.get(side, {}))
+    for side, word, checkpoint in (
+        ("target", tr("target"), comparison.target),
+        ("golden", tr("golden"), comparison.golden),
+    ):
+        yield _side_line(word, checkpoint, comparison.aside.get(side, {}))
     paired = [row for row in comparison.rows if row.target is not None and row.golden is not None]
-    counts = {
-        result: len(comparison.with_result(result)) for result in (EQUAL, CAST, CLOSE, DIFFERS, SHAPE, UNREADABLE)
-    }
-    words = {CLOSE: "within one rounding", SHAPE: "of other shape", DIFFERS: "differing"}
-    told = ", ".join(f"{count} {words.get(result, result)}" for result, count in counts.items() if count)
-    yield f"{counted(len(paired), 'parameter')} compared{f': {told}' if told else ''}"
+    measured = (EQUAL, RENAMED, CAST, CLOSE, DIFFERS, SHAPE, UNREADABLE)
+    parts = [_counted(comparison, result) for result in measured]
+    compared = tr_count("1 parameter compared", "{count} parameters compared", len(paired))
+    yield (
+        tr("{compared}: {results}", compared=compared, results=tr_join(", ", filter(None, parts)))
+        if any(parts)
+        else compared
+    )
     yield from _verdict(comparison, paired)
     if circles := comparison.exchanged:
-        circles_shown = listed([" and ".join(circle) for circle in circles], _TOLD, "; ", "; and ")
-        yield f"these look exchanged: {circles_shown}"
+        shown = listed([tr_join(tr(" and "), circle) for circle in circles], _TOLD, "; ", tr("; and "))
+        yield tr("these look exchanged: {circles}", circles=shown)
     yield from _lone_lines(comparison)
     problems = comparison.problems
     if problems:
-        yield f"could not be read, and was not compared ({len(problems)}):"
-        yield from (f"  {problem}" for problem in problems[:_TOLD])
+        yield tr("could not be read, and was not compared ({count}):", count=len(problems))
+        yield from (tr("  {problem}", problem=problem) for problem in problems[:_TOLD])
+
+
+def _counted(comparison: WeightComparison, result: str) -> str:
+    """How many pairs have a result; "" for none."""
+    count = len(comparison.with_result(result))
+    words = {
+        EQUAL: tr("{count} equal", count=count),
+        RENAMED: tr("{count} equal under another name", count=count),
+        CAST: tr("{count} equal when cast", count=count),
+        CLOSE: tr("{count} within one rounding", count=count),
+        DIFFERS: tr("{count} differing", count=count),
+        SHAPE: tr("{count} of other shape", count=count),
+        UNREADABLE: tr("{count} not compared", count=count),
+    }
+    return words[result] if count else ""
 
 
 def _side_line(side: str, checkpoint: Checkpoint, left_out: dict[str, int]) -> str:
-    others = ", ".join(f"{what} {count}" for what, count in left_out.items())
+    others = tr_join(", ", (tr("{what} {count}", what=what, count=count) for what, count in left_out.items()))
     count = len(checkpoint.weights) - sum(left_out[what] - checkpoint.skipped.get(what, 0) for what in left_out)
-    told = f"{side}: {checkpoint.path} ({checkpoint.format}): {counted(count, 'parameter')}"
-    return f"{told}; left out: {others}" if others else told
+    told = tr_count(
+        "{side}: {path} ({format}): {count} parameter",
+        "{side}: {path} ({format}): {count} parameters",
+        count,
+        side=side,
+        path=checkpoint.path,
+        format=checkpoint.format,
+    )
+    return tr("{told}; left out: {others}", told=told, others=others) if others else told
 
 
 def _verdict(comparison: WeightComparison, paired: Sequence[WeightRow]) -> Iterator[str]:
     differing = [row for row in paired if row.result in (DIFFERS, SHAPE)]
     lone = comparison.with_result(ONLY_TARGET, ONLY_GOLDEN)
     if not paired:
-        yield "DIVERGENT: no parameter of one has a counterpart in the other; say which is which with -lm, -cm or -dm"
+        yield tr(
+            "DIVERGENT: no parameter of one has a counterpart in the other; say which is which with -lm, -cm or -dm"
+        )
     elif differing:
-        yield f"DIVERGENT: {len(differing)} of {len(paired)} parameters differ; the first is"
+        yield tr("DIVERGENT: {count} of {all} parameters differ; the first is", count=len(differing), all=len(paired))
         yield from _row_lines(differing[0])
         furthest = sorted(differing, key=lambda row: -_distance(row))[: _TOLD + 1]
         if further := [row for row in furthest if row is not differing[0]][:_TOLD]:
-            yield "the furthest apart"
+            yield tr("the furthest apart")
             for row in further:
                 yield from _row_lines(row)
     elif lone and (damaged := _may_hold(comparison)):
-        yield f"INCOMPLETE: what was read agrees; the {damaged} is damaged, and what it lacks may be lost"
+        yield tr(
+            "INCOMPLETE: what was read agrees; the {damaged} is damaged, and what it lacks may be lost", damaged=damaged
+        )
     elif lone:
-        without = f"without a counterpart: {counted(len(lone), 'parameter')}"
-        yield f"DIVERGENT: what could be compared agrees; {without}{_hint(comparison)}"
+        yield _lone_verdict(comparison)
     elif comparison.problems:
-        yield "CONSISTENT as far as it could be read"
+        yield tr("CONSISTENT as far as it could be read")
     elif comparison.with_result(CLOSE):
-        yield "CONSISTENT: no parameter differs by more than one rounding"
+        agrees = tr("CONSISTENT: no parameter differs by more than one rounding")
+        yield tr("{agrees}{other_names}", agrees=agrees, other_names=_other_names(comparison))
     elif comparison.with_result(CAST):
-        yield "CONSISTENT: all parameters are equal, but for the rounding of a cast"
+        agrees = tr("CONSISTENT: all parameters are equal, but for the rounding of a cast")
+        yield tr("{agrees}{other_names}", agrees=agrees, other_names=_other_names(comparison))
     else:
-        yield "CONSISTENT: all parameters are equal"
+        agrees = tr("CONSISTENT: all parameters are equal")
+        yield tr("{agrees}{other_names}", agrees=agrees, other_names=_other_names(comparison))
 
 
-def _hint(comparison: WeightComparison) -> str:
-    """What to do where both sides have parameters alone: they may be the same under other names."""
-    both = comparison.with_result(ONLY_TARGET) and comparison.with_result(ONLY_GOLDEN)
-    return "; those that are the same under other names are named with -lm, -cm or -dm" if both else ""
+def _other_names(comparison: WeightComparison) -> str:
+    """How many parameters agree though their names do not; "" where all do."""
+    if not comparison.renamed:
+        return ""
+    return tr_count(
+        "; {count} parameter has another name in the golden",
+        "; {count} parameters have another name in the golden",
+        len(comparison.renamed),
+    )
+
+
+def _lone_verdict(comparison: WeightComparison) -> str:
+    """How many parameters have no counterpart, and what to do where both sides have such: they may be the same."""
+    ours, theirs = len(comparison.with_result(ONLY_TARGET)), len(comparison.with_result(ONLY_GOLDEN))
+    if not (ours and theirs):
+        return tr_count(
+            "DIVERGENT: {count} parameter of the {side} has no counterpart; what was compared agrees",
+            "DIVERGENT: {count} parameters of the {side} have no counterpart; what was compared agrees",
+            ours or theirs,
+            side=tr("target") if ours else tr("golden"),
+        )
+    if ours == theirs:
+        told = tr_count(
+            "DIVERGENT: {count} parameter of each side has no counterpart; what was compared agrees",
+            "DIVERGENT: {count} parameters of each side have no counterpart; what was compared agrees",
+            ours,
+        )
+    else:
+        told = tr(
+            "DIVERGENT: {ours} parameters of the target and {theirs} of the golden have no counterpart; what was "
+            "compared agrees",
+            ours=ours,
+            theirs=theirs,
+        )
+    return tr("{told}. Pair them with -lm, -cm or -dm", told=told)
 
 
 def _may_hold(comparison: WeightComparison) -> str:
     """The side or sides that lack parameters, if of each a part could not be read."""
     lacking = {"target": comparison.with_result(ONLY_GOLDEN), "golden": comparison.with_result(ONLY_TARGET)}
     sides = [side for side, rows in lacking.items() if rows]
-    return " and the ".join(sides) if all(getattr(comparison, side).problems for side in sides) else ""
+    words = {"target": tr("target"), "golden": tr("golden")}
+    return (
+        tr_join(tr(" and the "), (words[side] for side in sides))
+        if all(getattr(comparison, side).problems for side in sides)
+        else ""
+    )
 
 
 def _distance(row: WeightRow) -> float:
@@ -168,14 +239,19 @@ def _distance(row: WeightRow) -> float:
 
 def _row_lines(row: WeightRow) -> Iterator[str]:
     assert row.target is not None and row.golden is not None
-    renamed = "" if row.golden.name == row.target.name else f" (golden: {row.golden.name})"
+    renamed = "" if row.golden.name == row.target.name else tr(" (golden: {name})", name=row.golden.name)
     if row.result == SHAPE:
-        told = f"shape {_shape(row.target)} against {_shape(row.golden)}"
+        told = tr("shape {target} against {golden}", target=_shape(row.target), golden=_shape(row.golden))
     elif row.deviation == math.inf:
-        told = "differs beyond measure"
+        told = tr("deviation cannot be measured (NaN or infinite)")
     else:
-        told = f"deviates by {row.deviation:.3g} (tolerance {row.tolerance:.3g})"
-    yield f"  {row.target.name}{renamed}: {told}{f'; {row.note}' if row.note else ''}"
+        told = tr(
+            "deviates by {deviation:.3g} times its size (tolerance {tolerance:.3g})",
+            deviation=row.deviation,
+            tolerance=row.tolerance,
+        )
+    note = tr("; {note}", note=row.note) if row.note else ""
+    yield tr("  {name}{renamed}: {told}{note}", name=row.target.name, renamed=renamed, told=told, note=note)
 
 
 def _shape(weight: Weight) -> str:
@@ -185,14 +261,19 @@ def _shape(weight: Weight) -> str:
 def _lone_lines(comparison: WeightComparison) -> Iterator[str]:
     for result in (ONLY_TARGET, ONLY_GOLDEN):
         if rows := comparison.with_result(result):
-            yield f"{result} ({len(rows)}): {listed([row.name for row in rows], _TOLD)}"
-    if comparison.renamed:
-        pairs = listed([f"{mine} = {theirs}" for mine, theirs in comparison.renamed.items()], _TOLD)
-        yield f"of these, equal under another name ({len(comparison.renamed)}): {pairs}"
+            names = listed([row.name for row in rows], _TOLD)
+            yield tr("{result} ({count}): {names}", result=result, count=len(rows), names=names)
+    if rows := comparison.with_result(RENAMED):
+        pairs = listed([f"{row.name} = {row.golden.name}" for row in rows if row.golden is not None], _TOLD)
+        yield tr("equal under another name ({count}): {pairs}", count=len(rows), pairs=pairs)
     if buffers := comparison.with_result(BUFFER):
         names = listed([row.name for row in buffers], _TOLD)
-        yield f"buffers of one side alone, no parameters ({len(buffers)}): {names}"
+        yield tr("buffers of one side alone, no parameters ({count}): {names}", count=len(buffers), names=names)
     if said := comparison.with_result(SAID):
-        yield f"not compared, as the mapping says ({len(said)}): {listed([row.name for row in said], _TOLD)}"
+        yield tr(
+            "not compared, as the mapping says ({count}): {listed}",
+            count=len(said),
+            listed=listed([row.name for row in said], _TOLD),
+        )
     for row in comparison.with_result(TIED)[:_TOLD]:
-        yield f"tied: {row.name} has {row.note}"
+        yield tr("tied: {name} has {note}", name=row.name, note=row.note)

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from msprobe_ms.arrays.npy import item_size, read_array
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr
 from msprobe_ms.weights.model import LARGEST_SIZE, MOST_DIMENSIONS, Checkpoint, Weight, clean
 
 #: Longest header, in bytes: the bound of the format's own library.
@@ -41,13 +42,22 @@ def read(path: Path, file: BinaryIO) -> Checkpoint:
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     if length > min(LONGEST_HEADER, size - 8):
-        raise DumpFormatError(f"{path}: its header takes {length} bytes, the file {size}; it is cut off or damaged")
+        raise DumpFormatError(
+            tr(
+                "{path}: its header takes {length} bytes, the file {size}; it is cut off or damaged",
+                path=path,
+                length=length,
+                size=size,
+            )
+        )
     try:
         header = json.loads(file.read(length), object_pairs_hook=_distinct)
     except (ValueError, RecursionError) as error:
-        raise DumpFormatError(f"{path}: the header is damaged: {str(error)[:200]}") from error
+        raise DumpFormatError(
+            tr("{path}: the header is damaged: {error}", path=path, error=str(error)[:200])
+        ) from error
     if not isinstance(header, dict):
-        raise DumpFormatError(f"{path}: the header holds no object")
+        raise DumpFormatError(tr("{path}: the header holds no object", path=path))
     header.pop("__metadata__", None)
     found: list[tuple[int, int, Weight]] = []
     for written, description in header.items():
@@ -62,14 +72,21 @@ def read(path: Path, file: BinaryIO) -> Checkpoint:
         checkpoint.add(weight)
     for (_, end, one), (begin, _, other) in itertools.pairwise(found):
         if begin < end:
-            raise DumpFormatError(f"{path}: the header is damaged: {one.name[:200]} and {other.name[:200]} overlap")
+            raise DumpFormatError(
+                tr(
+                    "{path}: the header is damaged: {name} and {name2} overlap",
+                    path=path,
+                    name=one.name[:200],
+                    name2=other.name[:200],
+                )
+            )
     return checkpoint
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("a name stands in it twice")
+        raise ValueError(tr("a name stands in it twice"))
     return found
 
 
@@ -78,20 +95,37 @@ def _described(path: Path, name: str, description: Any) -> tuple[int, int, str, 
         written, shape = description["dtype"], tuple(description["shape"])
         begin, end = description["data_offsets"]
     except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(path, name, "dtype, shape and data_offsets are expected") from error
+        raise _damaged(path, name, tr("dtype, shape and data_offsets are expected")) from error
     numbers = (begin, end, *shape)
     if type(written) is not str or not all(type(number) is int and number >= 0 for number in numbers) or begin > end:
         raise _damaged(
-            path, name, f"dtype {written!r:.50}, shape {shape!r:.100}, data_offsets {begin!r:.30}, {end!r:.30}"
+            path,
+            name,
+            tr(
+                "dtype {written:.50}, shape {shape:.100}, data_offsets {begin:.30}, {end:.30}",
+                written=repr(written),
+                shape=repr(shape),
+                begin=repr(begin),
+                end=repr(end),
+            ),
         )
     dtype = _DTYPES.get(written, written)
     width = item_size(dtype)
     # The product of a shape that no array has may take hours; such a weight is refused by itself.
     possible = len(shape) <= MOST_DIMENSIONS and max(shape, default=0) <= LARGEST_SIZE
     if width is not None and possible and math.prod(shape) * width != end - begin:
-        raise _damaged(path, name, f"{end - begin} bytes, which no {dtype} of shape {shape!r:.100} takes")
+        raise _damaged(
+            path,
+            name,
+            tr(
+                "{end} bytes, which no {dtype} of shape {shape:.100} takes",
+                end=end - begin,
+                dtype=dtype,
+                shape=repr(shape),
+            ),
+        )
     return begin, end, dtype, shape
 
 
 def _damaged(path: Path, name: str, what: str) -> DumpFormatError:
-    return DumpFormatError(f"{path}: the header is damaged: {name[:200]}: {what}")
+    return DumpFormatError(tr("{path}: the header is damaged: {name}: {what}", path=path, name=name[:200], what=what))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from msprobe_ms.arrays.dtypes import coarser
 from msprobe_ms.arrays.metrics import tensor_difference
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr, tr_join
 from msprobe_ms.weights.model import Weight
 
 #: Elements that are looked at before two tensors are read again, and how far apart they may be (relative to the
@@ -63,8 +64,8 @@ class Holders:
     def words(self, name: str, found: dict[str, str]) -> str:
         other = found[name]
         if found.get(other) == name:
-            return f"exchanged with {other}"
-        return f"holds what the golden has as {self.pairs[other][1].name}"
+            return tr("exchanged with {other}", other=other)
+        return tr("holds what the golden has as {name}", name=self.pairs[other][1].name)
 
 
 class _Held:
@@ -108,12 +109,20 @@ def exchanges(found: dict[str, str]) -> list[tuple[str, ...]]:
 def not_finite(target: np.ndarray, golden: np.ndarray) -> str:
     """How many elements are NaN or infinite, where one side has them and the other not in the same places."""
     said = []
-    kinds: tuple[tuple[str, Callable], ...] = (("NaN", np.isnan), ("infinity", np.isinf))
+    kinds: tuple[tuple[str, Callable], ...] = (("NaN", np.isnan), (tr("infinity"), np.isinf))
     for what, is_such in kinds:
         counts = [int(np.count_nonzero(is_such(side))) if side.dtype.kind in "fc" else 0 for side in (target, golden)]
         if any(counts):
-            said.append(f"{what} in {counts[0]} elements of the target and {counts[1]} of the golden, of {golden.size}")
-    return "; ".join(said)
+            said.append(
+                tr(
+                    "{what} in {target} elements of the target and {golden} of the golden, of {size}",
+                    what=what,
+                    target=counts[0],
+                    golden=counts[1],
+                    size=golden.size,
+                )
+            )
+    return tr_join("; ", said)
 
 
 def _sample(array: np.ndarray) -> Sample:

@@ -28,6 +28,7 @@ from msprobe_ms.arrays.torch_pickle import (
     run_machine,
 )
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr
 from msprobe_ms.weights.model import Checkpoint, Weight, clean
 
 #: Longest description read, in bytes; a tensor takes some 200.
@@ -180,7 +181,13 @@ def read_state(data: bytes) -> object:
     :raises Refused: it is damaged or too long
     """
     if len(data) > LONGEST_STATE:
-        raise Refused(f"{len(data)} bytes are more than are read of a description ({LONGEST_STATE})")
+        raise Refused(
+            tr(
+                "{count} bytes are more than are read of a description ({longest_state})",
+                count=len(data),
+                longest_state=LONGEST_STATE,
+            )
+        )
     return run_machine(_Lenient(_STEPS, _LITERALS), data)
 
 
@@ -243,7 +250,7 @@ def read(path: Path, archive: Archive) -> Checkpoint:
     try:
         value = read_state(archive.read("data.pkl", LONGEST_STATE))
     except Refused as error:
-        raise DumpFormatError(f"{path}: record data.pkl: {error}") from error
+        raise DumpFormatError(tr("{path}: record data.pkl: {error}", path=path, error=error)) from error
     found = Checkpoint(path, "PyTorch checkpoint")
     reader = _Reader(path, archive)
     for keys, record in tensors_in(_model(value, found)):
@@ -265,7 +272,7 @@ def _model(value: object, found: Checkpoint) -> object:
             break
         for other, member in content.items():
             if other != key and (count := sum(1 for _ in tensors_in(member))):
-                found.skip(f"tensors under {clean(str(other))[:100]}", count)
+                found.skip(tr("tensors under {other}", other=clean(str(other))[:100]), count)
         value = content[key]
     return value
 
@@ -275,7 +282,14 @@ def _holds_tensors(value: object) -> bool:
 
 
 def _refuse(path: Path, name: str, made_by: str) -> NoReturn:
-    raise DumpFormatError(f"{path}: {name}: made by {clean(made_by)[:200]}, which is not read: a sparse tensor, say")
+    raise DumpFormatError(
+        tr(
+            "{path}: {name}: made by {made_by}, which is not read: a sparse tensor, say",
+            path=path,
+            name=name,
+            made_by=clean(made_by)[:200],
+        )
+    )
 
 
 class _Reader:
@@ -293,6 +307,13 @@ class _Reader:
                 self._key = record.storage.key
             return view_of(record, self._data, self._archive.byte_order())
         except Refused as error:
-            raise DumpFormatError(f"{self._path}: {name}: {error}") from error
+            raise DumpFormatError(tr("{path}: {name}: {error}", path=self._path, name=name, error=error)) from error
         except OSError as error:
-            raise DumpFormatError(f"{self._path}: {name}: cannot be read: {error.strerror or error}") from error
+            raise DumpFormatError(
+                tr(
+                    "{path}: {name}: cannot be read: {strerror}",
+                    path=self._path,
+                    name=name,
+                    strerror=error.strerror or error,
+                )
+            ) from error

@@ -31,7 +31,9 @@ def test_a_comparison(opened: Open, tmp_path: Path) -> None:
     page.until("document.querySelector('.asked')")
     assert page.text(".asked") == "explanations tried: nothing explains it"
     page.page.locator(".asked summary").press("Enter")
-    assert "allowed by rounding up to" in page.text(".asked") and "nothing by" in page.text(".asked")
+    assert "allowances: rounding up to" in page.text(".asked") and "explanations that do not apply: " in page.text(
+        ".asked"
+    )
     told = json.loads((tmp_path / "bad" / "rank0" / "dump.json").read_text())["data"]["Cell.fc.Dense.forward.0"][
         "output"
     ][0]
@@ -100,7 +102,7 @@ def test_many_ranks_and_steps(opened: Open, tmp_path: Path, one_worker: None, op
     assert first.get_attribute("aria-label") == "step 1, rank1: divergent, the first"
     assert "Cell.fc.Dense.forward.0" in page.text(".why")
     page.page.locator('.matrix [aria-label^="step 1, rank0"]').press("Enter")
-    assert "handed to it by MintDistributed.all_reduce.1" in page.text(".why")
+    assert "received through MintDistributed.all_reduce.1" in page.text(".why")
     link = page.page.locator(".why a").get_attribute("href")
     assert (tmp_path / "out" / link).exists()
     assert "Cell.fc.Dense.forward.0" in page.text(".adders")

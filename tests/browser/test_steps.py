@@ -51,16 +51,19 @@ def test_a_step_after_the_error_is_not_told_as_if_all_were_well(opened: Open, tm
             origin="Cell.layers.0.norm.LayerNorm.forward.0.output.0",
             reason="it differs; " * 30,
         ),
-        PairTold(2, "rank0", "consistent", reason="512 values differ, though no error begins in it", differing=512),
+        PairTold(
+            2, "rank0", "consistent", reason="512 values differ, by what rounding error can grow to", differing=512
+        ),
     ]
     write_many(tmp_path / "many.html", ["DIVERGENT: 3 pairs"], pairs, "divergent", TrendColumns())
     page = opened(page_of(tmp_path))
     assert page.page.locator(".matrix button").all_inner_texts() == ["✓", "①✖", "~"]
     page.page.locator('.matrix [aria-label="step 2, rank0: consistent, values differ"]').press("Enter")
     assert "512 values differ" in page.text(".why")
+    assert "; ~ consistent, though values differ" in page.text("section:has(.matrix) > p.muted:last-child")
     page.press("?")
     page.settled()
-    assert "consistent, though values differ" in page.text("dialog")
+    assert "look there first" in page.text("dialog")
     assert page.box("#verdict thead th")["height"] < 24  # its word is not broken
     assert page.box("section.panel")["y"] == below(page, "#verdict")
     assert violations(page) == []

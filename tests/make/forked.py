@@ -1,19 +1,21 @@
 """Python scripts in processes of their own, forked from one that has imported the framework: an import takes seconds.
 
 A script begins as it would in a fresh interpreter, in its folder and environment and with its arguments, but that its
-framework and this package are imported, and that the framework read its environment then (``at_import``). It ends when
-its threads and exit functions have; modules are not taken apart. What it prints goes to files. Tests of imports, of the
+framework and this package are imported, and that the framework read the environment of the tests then. It ends when its
+threads and exit functions have; modules are not taken apart. What it prints goes to files. Tests of imports, of the
 interpreter's start and end, of tracebacks, hash seeds or pipes need `subprocess.run`.
 """
 
 from __future__ import annotations
 
 import atexit
+import fcntl
 import gc
 import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +23,7 @@ import threading
 import types
 import warnings
 from collections.abc import Mapping
-from functools import cache
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -33,6 +35,14 @@ IMPORTS = {
     "mindspore": ("mindspore", "msprobe_ms.mindspore", "msprobe_ms.config.load"),
     "torch": ("torch", "msprobe_ms.pytorch", "msprobe_ms.config.load", "torch._dynamo"),
 }
+#: Where the processes that have imported a framework listen, and the id of the process with which they end.
+FOLDER, OWNER = "MSPROBE_FORKED_FOLDER", "MSPROBE_FORKED_OWNER"
+
+_READY = "ready\n"
+#: That of the tests, whatever one of them has changed of it since.
+_ENVIRONMENT = {**os.environ, "PYTHONPATH": PYTHONPATH}
+#: Those that this process began; others use them as well.
+_begun: list[subprocess.Popen[str]] = []
 
 
 def run_forked(
@@ -40,20 +50,19 @@ def run_forked(
     framework: str,
     cwd: str | Path | None = None,
     env: Mapping[str, str] | None = None,
-    at_import: Mapping[str, str] | None = None,
     timeout: float = 300,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python *arguments`` (a file, ``-c`` or ``-m``) to its end; what it printed, and how it ended.
 
     ``framework`` is mindspore or torch. Raises subprocess.TimeoutExpired.
     """
-    server = _server(framework, tuple(sorted((at_import or {}).items())), os.getpid())
     command = [*map(str, arguments)]
     with tempfile.TemporaryDirectory() as folder:
         streams = [str(Path(folder, name)) for name in ("stdout", "stderr")]
-        environment = {**(os.environ if env is None else env), **(at_import or {})}
-        request = {"command": command, "cwd": str(cwd or os.getcwd()), "env": environment, "streams": streams}
-        status = server.run(json.dumps(request), timeout)
+        found = dict(os.environ if env is None else env)
+        request = {"command": command, "cwd": str(cwd or os.getcwd()), "env": found, "streams": streams}
+        with _connect(framework) as connection:
+            status = _run(connection, request, timeout)
         output, errors = (Path(stream).read_text(errors="replace") for stream in streams)
     return subprocess.CompletedProcess([sys.executable, *command], status, output, errors)
 
@@ -66,56 +75,89 @@ def record_forked(module: str, *arguments: str) -> int:
     return done.returncode
 
 
-@cache
-def _server(framework: str, at_import: tuple[tuple[str, str], ...], owner: int) -> _Server:
-    """One for each process of tests that asks; it ends with it."""
-    return _Server(framework, dict(at_import))
+def _run(connection: socket.socket, request: dict[str, Any], timeout: float) -> int:
+    answers = connection.makefile()
+    connection.sendall(f"{json.dumps(request)}\n".encode())
+    child = int(answers.readline())
+    connection.settimeout(timeout)
+    try:
+        return int(answers.readline())
+    except TimeoutError:
+        os.kill(child, signal.SIGKILL)
+        raise subprocess.TimeoutExpired(request["command"], timeout) from None
 
 
-class _Server:
-    def __init__(self, framework: str, at_import: dict[str, str]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, __file__, framework], env={**os.environ, "PYTHONPATH": PYTHONPATH, **at_import}, text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
-        atexit.register(self._end)
+def _connect(framework: str) -> socket.socket:
+    """A connection to the process that has imported the framework: one for all that run tests at the same time."""
+    address = Path(os.environ[FOLDER], framework)
+    connection = socket.socket(socket.AF_UNIX)
+    with open(f"{address}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not address.exists():
+            _begin(framework, address)
+    connection.connect(str(address))
+    return connection
 
-    def _end(self) -> None:
-        self._process.kill()
-        self._process.wait()
 
-    def run(self, request: str, timeout: float) -> int:
-        assert self._process.stdin is not None
-        print(request, file=self._process.stdin, flush=True)
-        child = self._answer()
-        assert self._process.stdout is not None
-        if not select.select([self._process.stdout], [], [], timeout)[0]:
-            os.kill(child, signal.SIGKILL)
-            self._answer()
-            raise subprocess.TimeoutExpired(request, timeout)
-        return self._answer()
-
-    def _answer(self) -> int:
-        assert self._process.stdout is not None
-        return int(self._process.stdout.readline())
+def _begin(framework: str, address: Path) -> None:
+    """Return once it listens at ``address``."""
+    process = subprocess.Popen(
+        [sys.executable, __file__, framework, str(address), os.environ[OWNER]], env=_ENVIRONMENT, cwd=ROOT, text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == _READY, f"{framework} cannot be imported"
+    _begun.append(process)
 
 
 # -- the process that has imported the framework -----------------------------------------------------------------------
 
 
-def _serve(framework: str) -> None:
-    """Fork for each line of ``stdin``; answer with the process's id, then, when it is over, with its exit status."""
+def _serve(framework: str, address: str, owner: str) -> None:
+    """Fork for each connection, which sends a line; answer with the process's id, then with its exit status.
+
+    It ends with the process that runs the tests.
+    """
     for name in IMPORTS[framework]:
         __import__(name)
     gc.freeze()  # what is imported is looked through by no child's collector, which would copy all of it
-    for line in sys.stdin:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which only wait here
-            child = os.fork()
-        if child == 0:
-            _end(_become(**json.loads(line)))
-        print(child, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen()
+    print(_READY, end="", flush=True)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    running: dict[int, tuple[int, socket.socket]] = {}
+    tests = os.pidfd_open(int(owner))
+    while True:
+        ready = select.select([listener, tests, *running], [], [])[0]
+        if tests in ready:
+            return
+        for each in ready:
+            if each is listener:
+                _fork(listener, tests, running)
+            else:
+                child, connection = running.pop(each)
+                status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+                os.close(each)
+                with connection, suppress(BrokenPipeError):
+                    connection.sendall(f"{status}\n".encode())
+
+
+def _fork(listener: socket.socket, tests: int, running: dict[int, tuple[int, socket.socket]]) -> None:
+    connection = listener.accept()[0]
+    line = connection.makefile().readline()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which only wait here
+        child = os.fork()
+    if child == 0:
+        for other in (listener, connection, *(each for _, each in running.values())):
+            other.close()
+        for descriptor in (tests, *running):
+            os.close(descriptor)
+        _end(_become(**json.loads(line)))
+    running[os.pidfd_open(child)] = child, connection
+    connection.sendall(f"{child}\n".encode())
 
 
 def _end(status: int) -> NoReturn:
@@ -179,4 +221,4 @@ def _execute(command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    _serve(*sys.argv[1:])

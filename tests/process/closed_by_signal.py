@@ -22,6 +22,7 @@ import torch
 
 import msprobe_ms.recording.output.deferred_statistics
 from msprobe_ms.frameworks.pytorch import device_statistics
+from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.pytorch import PrecisionDebugger
 
 PACKAGE = Path(msprobe_ms.__file__).parent
@@ -60,6 +61,7 @@ def main(folder: Path, stride: int, kind: str) -> None:
     config.write_text(json.dumps({**SECTIONS[kind], "dump_path": str(folder / "dump")}))
     if kind == "device":
         device_statistics.is_on_device = lambda tensor: True
+        PyTorch.elements = lambda self, tensor: None
         msprobe_ms.recording.output.deferred_statistics.MOST = 3
     debugger = PrecisionDebugger(config)
     net = torch.nn.Linear(2, 2)

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import run_forked
+from thorough import thorough
 
 pytestmark = pytest.mark.processes
 
@@ -24,6 +26,9 @@ class Net(nn.Cell):
         self.embedding = nn.Embedding(10, 4)
         self.convolution = nn.Conv2d(3, 8, 3, pad_mode="same", has_bias=True)
         self.strided = nn.Conv2d(8, 8, 3, stride=2, pad_mode="pad", padding=1, group=2)
+        self.up = nn.Conv2dTranspose(8, 8, 3, stride=2, pad_mode="same", group=2)
+        self.over = nn.Conv2dTranspose(8, 8, 2, stride=3, pad_mode="pad", padding=(1, 0, 0, 1))
+        self.recurrent = nn.LSTM(4, 3, bidirectional=True), nn.GRU(6, 2, has_bias=False, bidirectional=True)
         self.batch_norm, self.layer_norm = nn.BatchNorm2d(8), nn.LayerNorm((32,), epsilon=1e-5)
         self.pools = nn.SequentialCell(nn.MaxPool2d(2, 2), nn.AvgPool2d(2, 1, pad_mode="same"))
         self.activations = nn.SequentialCell(nn.ReLU(), nn.GELU(), nn.Tanh(), nn.Sigmoid(), nn.ELU())
@@ -31,7 +36,9 @@ class Net(nn.Cell):
         self.loss, self.mean = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"), ops.ReduceMean(True)
 
     def construct(self, x, y):
-        x = self.pools(self.strided(self.batch_norm(self.convolution(x)).astype(mindspore.float16).float()))
+        x = self.strided(self.batch_norm(self.convolution(x)).astype(mindspore.float16).float())
+        x = self.pools(self.over(self.up(x))[..., :2, :2])
+        h = self.recurrent[1](self.recurrent[0](x.reshape(2, 4, 4))[0])[0]
         x = self.dense(self.layer_norm(self.activations(x.flatten(start_dim=1).tile((1, 4)))))
         x = x - self.mean(x, 1) + self.embedding(y).sum(axis=1, keepdims=True)
         x = mint.matmul(x, x.T) @ x / 2
@@ -39,23 +46,32 @@ class Net(nn.Cell):
         x = ops.concat((first, second * 2), axis=1)
         values, places = ops.topk(x, 3)
         x += values[:, :1]
-        return self.loss(x, y) + ops.log_softmax(x).mean() + self.softmax(x).max() + ops.cumsum(values, 0).std()
+        x = self.loss(x, y) + ops.log_softmax(x).mean() + self.softmax(x).max() + ops.cumsum(values, 0).std()
+        return x + h.mean()
 
 mindspore.set_seed(1)
 np.random.seed(1)
 net = Net().set_train()
 x, y = Tensor(np.random.randn(4, 3, 4, 4), mindspore.float32), Tensor([1, 2, 3, 4], mindspore.int32)
-with msprobe_ms.record(net, level="mix", task=sys.argv[1], dump_path=sys.argv[2]):
-    mindspore.value_and_grad(net, None, net.trainable_params())(x, y)
+for task in sys.argv[1:]:
+    with msprobe_ms.record(net, level="mix", task=task, dump_path=task):
+        mindspore.value_and_grad(net, None, net.trainable_params())(x, y)
 """
 
 
-@pytest.mark.parametrize("task", ["statistics", "tensor"])
-def test_a_healthy_net_is_judged_whole_and_has_no_error(tmp_path: Path, task: str) -> None:
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT)
-    subprocess.run([sys.executable, script, task, tmp_path / "dump"], check=True, capture_output=True, timeout=240)
-    (dump,) = (tmp_path / "dump").rglob("dump.json")
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a dump of each task."""
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "train.py").write_text(SCRIPT)
+    done = run_forked("train.py", "statistics", "tensor", framework="mindspore", cwd=folder)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+@pytest.mark.parametrize("task", ["statistics", thorough("tensor")])
+def test_a_healthy_net_is_judged_whole_and_has_no_error(recorded: Path, tmp_path: Path, task: str) -> None:
+    (dump,) = (recorded / task).rglob("dump.json")
     if task == "tensor":  # tensors are found where the dump says that they are
         (tmp_path / "apart").mkdir()
         dump = Path(shutil.copy(dump, tmp_path / "apart"))

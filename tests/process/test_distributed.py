@@ -15,6 +15,7 @@ import pytest
 from forked import run_forked
 from processes import environment, free_port
 from repository import ROOT
+from thorough import thorough
 
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import find_dumps
@@ -24,27 +25,40 @@ SCRIPT = Path(__file__).with_name("two_ranks.py")
 WORLD = {"type": "mindspore.ProcessGroup", "group_ranks": [0, 1], "group_id": "77849d8c"}
 
 
-def msrun(folder: Path) -> list[dict[str, Any]]:
-    """Run two_ranks.py on two ranks; what each of them printed."""
+def msrun(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run two_ranks.py on two ranks, as a user does."""
     command = [
         str(Path(sys.executable).with_name("msrun")), "--worker_num=2", "--local_worker_num=2", "--join=True",
         f"--master_port={free_port()}", f"--log_dir={folder / 'log'}", str(SCRIPT), str(folder),
     ]  # fmt: skip
-    result = subprocess.run(
+    return subprocess.run(
         command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300, check=False
     )
-    logs = [(folder / "log" / f"worker_{number}.log").read_text() for number in range(2)]
+
+
+def forked(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same in processes that have imported the framework, and are told what msrun tells its own."""
+    (folder / "log").mkdir()
+    ranks = (ROOT / "tests" / "make" / "forked_ranks.py", str(free_port()), folder / "log", SCRIPT, folder, *arguments)
+    return run_forked(*ranks, framework="mindspore", cwd=folder, env=environment())
+
+
+def logs_of(folder: Path) -> list[str]:
+    return [(folder / "log" / f"worker_{number}.log").read_text() for number in range(2)]
+
+
+@pytest.fixture(scope="module", params=[forked, thorough(msrun)], ids=lambda each: each.__name__)
+def two_ranks(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[dict[str, Any]]]:
+    """The dump, and what each rank printed."""
+    folder = tmp_path_factory.mktemp("two_ranks")
+    result = request.param(folder)
+    logs = logs_of(folder)
     assert result.returncode == 0, "\n".join([result.stdout, result.stderr, *logs])
     printed = [json.loads(re.findall(r'^\{"rank".*\}$', log, re.MULTILINE)[0]) for log in logs]
     assert not [log for log in logs if "could not be recorded" in log]
-    return sorted(printed, key=lambda line: int(line["rank"]))
-
-
-@pytest.fixture(scope="module")
-def two_ranks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, Any]]]:
-    folder = tmp_path_factory.mktemp("two_ranks")
-    printed = msrun(folder)
-    return folder / "dump", printed
+    return folder / "dump", sorted(printed, key=lambda line: int(line["rank"]))
 
 
 def values(dump: Dump, entry: str, state: str) -> list[list[float]]:
@@ -53,7 +67,7 @@ def values(dump: Dump, entry: str, state: str) -> list[list[float]]:
     return [dump.tensors.load(item).ravel().tolist() for item in items]
 
 
-def test_msrun_gives_a_folder_a_rank_and_both_are_whole(two_ranks: tuple[Path, list[dict[str, Any]]]) -> None:
+def test_each_rank_has_a_folder_and_both_are_whole(two_ranks: tuple[Path, list[dict[str, Any]]]) -> None:
     dump_path, _ = two_ranks
     assert {path.name for path in (dump_path / "step0").iterdir()} == {"rank0", "rank1"}
     first, second = (read_dump(dump_path / "step0" / f"rank{rank}") for rank in (0, 1))
@@ -139,9 +153,8 @@ def test_compare_of_the_ranks_says_that_what_they_reduced_agrees(
 
 
 def test_a_rank_that_dies_in_the_step_leaves_what_it_had(tmp_path: Path) -> None:
-    ranks = (ROOT / "tests" / "make" / "forked_ranks.py", str(free_port()), tmp_path, SCRIPT, tmp_path, "1")
-    result = run_forked(*ranks, framework="mindspore", cwd=tmp_path, env=environment())
-    logs = [(tmp_path / f"worker_{number}.log").read_text() for number in range(2)]
+    result = forked(tmp_path, "1")
+    logs = logs_of(tmp_path)
     assert result.returncode != 0
     folder = tmp_path / "dump" / "step0" / "rank1"
     assert (folder / "dump.journal").exists(), logs

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+import pytest
 from repository import ROOT
 
 TRAIN = """
@@ -83,3 +86,20 @@ def test_what_cannot_be_is_told(tmp_path: Path) -> None:
     ):
         done = execute(tmp_path, *arguments)
         assert done.returncode == 2 and told in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        ("trap 'exit 5' TERM; kill -TERM $PPID; while :; do sleep 0.1; done", 5),
+        ("trap 'exit 6' USR1; kill -USR1 $PPID; while :; do sleep 0.1; done", 6),
+        ("kill -HUP $PPID; exec sleep 9", 129),
+    ],
+)
+def test_a_signal_to_it_alone_reaches_the_command(command: str, status: int) -> None:
+    run = f"run_command({command!r}, {{}}, seed=None, frameworks=[])"
+    code = f"import sys\nfrom msprobe_ms.recording.entry_points.every_python import run_command\nsys.exit({run})"
+    # Whoever runs the tests may have had hang-ups ignored.
+    default = partial(signal.signal, signal.SIGHUP, signal.SIG_DFL)
+    ended = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, preexec_fn=default)
+    assert (ended.returncode, ended.stderr) == (status, b"")

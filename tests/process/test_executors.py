@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -17,6 +15,7 @@ from pathlib import Path
 import pytest
 from rank_dumps import write_run
 from repository import ROOT
+from worker_tasks import dies_if_odd, dies_once, double, raises, slow_first
 
 import msprobe_ms
 from msprobe_ms.cli.main import main
@@ -24,36 +23,6 @@ from msprobe_ms.support import workers
 from msprobe_ms.support.workers import Lost, given, processes, run_in_order
 
 DIED = Lost("every worker that ran it died, perhaps for want of memory")
-
-
-def double(number: int) -> int:
-    return 2 * number
-
-
-def slow_first(number: int) -> int:
-    time.sleep(0.3 if number == 0 else 0)
-    return number
-
-
-def dies_once(marker: str) -> str:
-    """Kills its worker, as the system does for want of memory: ``….dies`` the first time, ``….kills`` every time."""
-    path = Path(marker)
-    if path.suffix == ".kills":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if path.suffix == ".dies" and not path.exists():
-        path.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return path.name
-
-
-def dies_if_odd(number: int) -> int:
-    if number % 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number
-
-
-def raises(number: int) -> int:
-    raise MemoryError("too large")
 
 
 def test_results_come_in_the_order_of_the_tasks() -> None:

@@ -19,6 +19,7 @@ import pytest
 from recording import leaves, write_config
 from repository import ROOT
 from small_net import X, gradients, small
+from thorough import thorough
 
 import msprobe_ms
 from msprobe_ms.dump.reading.reader import read_dump
@@ -41,10 +42,10 @@ def voice() -> Iterator[Voice]:
 @pytest.mark.parametrize(
     ("scenario", "every"),
     [
-        ("mindspore.dynamic L0 async", 139),
-        ("mindspore.dynamic mix statistics", 151),
         ("mindspore.mixed L0 statistics", 401),
-        ("mindspore.compiled L0 statistics", 131),
+        thorough(("mindspore.dynamic L0 async", 139)),
+        thorough(("mindspore.dynamic mix statistics", 151)),
+        thorough(("mindspore.compiled L0 statistics", 131)),
         ("pytorch.dynamic L0 tensor", 197),
     ],
 )

@@ -31,3 +31,8 @@ def test_installs_are_tested_in_a_lane_of_their_own_and_before_a_release() -> No
     assert (ROOT / ".ci" / "installs").read_text("utf-8").splitlines()[-1] == "make installs"
     assert os.access(ROOT / ".ci" / "installs", os.X_OK)
     assert "\nrelease-check: installs " in (ROOT / "Makefile").read_text("utf-8")
+
+
+def test_whole_tables_are_tested_in_a_lane_of_their_own() -> None:
+    assert (ROOT / ".ci" / "thorough").read_text("utf-8").splitlines()[-1] == "make thorough"
+    assert os.access(ROOT / ".ci" / "thorough", os.X_OK)

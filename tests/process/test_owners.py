@@ -180,7 +180,7 @@ def test_compare_and_recover_while_a_training_writes(tmp_path: Path) -> None:
     assert "a journal but no dump.json: its process is still writing it: wait until that step is over" in begun
     assert "its process is still writing it; what was recorded until now is read" in stopped
     assert "CONSISTENT: " in stopped
-    assert "CONSISTENT as far as it goes, but INCOMPLETE: a dump is not whole" in goes_on
+    assert "INCOMPLETE: what was compared agrees, but a dump is not whole" in goes_on
     assert "calls are missing: its process is still writing it" in goes_on
     for part in (begun, stopped, goes_on):
         assert "rank0: its process is still writing it, and completes it when the step is over" in part

@@ -4,18 +4,24 @@ right."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from forked import run_forked
+from processes import environment
 from report_page import Page
+from setting_dumps import SAME, SETTINGS
+from thorough import thorough
 
 from msprobe_ms.accuracy.proof.operation import Workshop
 from msprobe_ms.accuracy.proof.prove import prove
@@ -29,20 +35,44 @@ pytestmark = pytest.mark.processes
 ROOT = Path(__file__).parents[2]
 
 
+def record(script: str, folder: Path) -> None:
+    """Run a script of tests/make in both frameworks at the same time."""
+
+    def run(framework: str, imports: str) -> subprocess.CompletedProcess[str]:
+        return run_forked(ROOT / "tests" / "make" / script, framework, folder, framework=imports, env=environment())
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in pool.map(run, ("mindspore", "pytorch"), ("mindspore", "torch")):
+            assert done.returncode == 0, done.stderr
+
+
 @pytest.fixture(scope="module")
 def dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Dumps of proof_dumps.py: ``{fault}_{level}_{task}``, and the golden ones."""
     folder = tmp_path_factory.mktemp("dumps")
-    script = ROOT / "tests" / "make" / "proof_dumps.py"
-    running = [subprocess.Popen([sys.executable, str(script), each, str(folder)]) for each in ("mindspore", "pytorch")]
-    assert [process.wait(300) for process in running] == [0, 0]
+    record("proof_dumps.py", folder)
     return folder
 
 
 @pytest.fixture(scope="module")
 def workshop() -> Iterator[Workshop]:
     with Workshop() as begun:
+        begun.begin(["mindspore", "pytorch"])
+        servers = _servers()
+        assert len(servers) == 2, "one of each framework"
         yield begun
+        assert _servers() == servers, "a framework is imported once"
+
+
+def _servers() -> set[str]:
+    """The processes that this one began to import frameworks."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            parent = (process / "stat").read_text().rpartition(")")[2].split()[1]
+            if int(parent) == os.getpid() and b"execution.server" in (process / "cmdline").read_bytes():
+                found.add(process.name)
+    return found
 
 
 @pytest.fixture
@@ -57,21 +87,39 @@ def proved(dumps: Path, workshop: Workshop) -> Any:
 @pytest.mark.parametrize(
     ("fault", "level", "node", "finding", "says"),
     [
-        ("epsilon", "L0", "norm", Finding.SETTING, "is right with epsilon 1e-05; the dump was made with 0.01"),
+        (
+            "epsilon",
+            "L0",
+            "norm",
+            Finding.SETTING,
+            "`epsilon` differs: 0.01 in MindSpore's LayerNorm, 1e-05 in PyTorch's",
+        ),
         ("weight", "L0", "fc", Finding.PARAMETER, "`weight` differs: it is the transpose of the golden's"),
         (
             "axis",
             "L0",
             "softmax",
             Finding.SETTING,
-            "MindSpore's Softmax is right with dim -1; the dump was made with 1",
+            "the setting `dim` differs: 1 in MindSpore's Softmax, -1 in PyTorch's Softmax",
         ),
-        ("gelu", "L0", "act", Finding.SETTING, "right with approximate 'none'; the dump was made with 'tanh'"),
+        (
+            "gelu",
+            "L0",
+            "act",
+            Finding.SETTING,
+            "`approximate` differs: 'tanh' in MindSpore's GELU, 'none' in PyTorch's",
+        ),
         ("epsilon", "mix", "norm", Finding.SETTING, "inside of Cell.norm.LayerNorm.forward.0, Primitive"),
         ("weight", "mix", "fc", Finding.PARAMETER, "`weight` differs: it is the transpose of the golden's"),
-        ("axis", "mix", "softmax", Finding.SETTING, "is right with axis -1; the dump was made with 1"),
-        ("gelu", "mix", "Functional.gelu.0", Finding.SETTING, "MindSpore's gelu is right with approximate 'none'"),
-        ("exchanged", "mix", "Mint.sub.0", Finding.EXCHANGED, "called wrongly: its arguments"),
+        ("axis", "mix", "softmax", Finding.SETTING, "the setting `axis` differs: 1 in MindSpore's"),
+        (
+            "gelu",
+            "mix",
+            "Functional.gelu.0",
+            Finding.SETTING,
+            "gives the golden's results with 'none', but not with 'tanh'",
+        ),
+        ("exchanged", "mix", "Mint.sub.0", Finding.EXCHANGED, "called with exchanged arguments: "),
     ],
 )
 def test_a_planted_fault_is_named_from_tensors(
@@ -86,10 +134,22 @@ def test_a_planted_fault_is_named_from_tensors(
     ("fault", "level", "node", "finding", "says"),
     [
         ("weight", "L0", "fc", Finding.PARAMETER, "`weight` differs"),
-        ("gelu", "L0", "act", Finding.SETTING, "made with approximate 'tanh'"),
-        ("epsilon", "mix", "Primitive.layer_norm.LayerNorm.0", Finding.SETTING, "`epsilon` is 0.01 here and 1e-05"),
-        ("gelu", "mix", "Functional.gelu.0", Finding.SETTING, "`approximate` is 'tanh' here and 'none' in the golden"),
-        ("exchanged", "mix", "Mint.sub.0", Finding.EXCHANGED, "are exchanged"),
+        ("gelu", "L0", "act", Finding.SETTING, "had approximate 'tanh'"),
+        (
+            "epsilon",
+            "mix",
+            "Primitive.layer_norm.LayerNorm.0",
+            Finding.SETTING,
+            "`epsilon` differs: 0.01 in MindSpore's LayerNorm, 1e-05 in",
+        ),
+        (
+            "gelu",
+            "mix",
+            "Functional.gelu.0",
+            Finding.SETTING,
+            "`approximate` differs: 'tanh' in MindSpore's gelu, 'none' in",
+        ),
+        ("exchanged", "mix", "Mint.sub.0", Finding.EXCHANGED, "exchanged arguments"),
         ("none", "L0", "norm", Finding.RIGHT, "as far as statistics tell"),
     ],
 )
@@ -116,7 +176,7 @@ def test_a_healthy_call_is_right(proved: Any, level: str, node: str) -> None:
 def test_a_healthy_call_that_is_fed_something_wrong_names_what_made_it(proved: Any) -> None:
     proof = proved("epsilon", "L0", "tensor", "act")
     assert proof.finding is Finding.INPUT
-    assert "this call is right" in proof.sentence
+    assert "MindSpore's GELU is right, but its input" in proof.sentence
     assert "look at Cell.norm.LayerNorm.forward.0" in proof.sentence
 
 
@@ -141,11 +201,11 @@ def test_a_healthy_call_that_is_fed_something_wrong_names_what_made_it(proved: A
             Finding.INPUT,
             "(it is 2 times the golden's); look at Module.norm",
         ),
-        ("operator", "L0", "Module.act.GELU.backward.0", Finding.OPERATOR, "of `input` is not what its own arguments"),
+        ("operator", "L0", "Module.act.GELU.backward.0", Finding.OPERATOR, "of `input` is not what float64 gives"),
         ("operator", "mix", "Functional.layer_norm.0.backward", Finding.INPUT, "look at Module.act.GELU.backward.0"),
         ("weight", "L0", "Module.fc.Linear.parameters_grad.0", Finding.OPERATOR, "(it is 2 times the right one)"),
         ("saved", "L0", "Module.fc.Linear.parameters_grad.0", Finding.OPERATOR, "gradient of `weight` is not what"),
-        ("saved", "mix", "Functional.linear.0.backward", Finding.OPERATOR, "and run again here it is right"),
+        ("saved", "mix", "Functional.linear.0.backward", Finding.OPERATOR, "Run again here, it is right"),
     ],
 )
 def test_a_fault_of_the_backward_pass_is_named_of_pytorch_beside_pytorch(
@@ -169,8 +229,8 @@ def test_a_fault_of_the_backward_pass_is_named_of_pytorch_beside_pytorch(
             Finding.INPUT,
             "look at Cell.norm.LayerNorm.backward.0",
         ),
-        ("epsilon", "L0", "tensor", "Cell.norm.LayerNorm.parameters_grad.0", Finding.SETTING, "with epsilon 1e-05"),
-        ("exchanged", "mix", "tensor", "Mint.sub.0.backward", Finding.EXCHANGED, "are exchanged"),
+        ("epsilon", "L0", "tensor", "Cell.norm.LayerNorm.parameters_grad.0", Finding.SETTING, "results with 1e-05"),
+        ("exchanged", "mix", "tensor", "Mint.sub.0.backward", Finding.EXCHANGED, "exchanged arguments"),
         ("none", "L0", "statistics", "Cell.norm.LayerNorm.parameters_grad.0", Finding.RIGHT, "results and gradients"),
         (
             "epsilon",
@@ -193,12 +253,54 @@ def test_a_parameter_that_others_use_as_well_is_no_fault_of_its_module(dumps: Pa
     tied, node = dumps / "pytorch_tied_L0_tensor", "Module.fc.Linear.parameters_grad.0"
     both = prove(question_of_dumps(tied, tied, node, Options(align=True)), workshop)
     assert (both.finding, both.notes) == (
-        Finding.RIGHT, ("gradients of parameters are not judged: they are used elsewhere as well",)
+        Finding.RIGHT, ("the gradients of its parameters are not judged: other calls use these parameters as well",)
     )  # fmt: skip
     alone = prove(question_of_dump(tied, node), workshop)
     assert (alone.finding, alone.notes) == (
-        Finding.UNDECIDED, ("a parameter that is used elsewhere as well shows in the same way",)
+        Finding.UNDECIDED, ("a parameter that other calls use as well would look the same",)
     )  # fmt: skip
+
+
+NO_KERNEL = ("rms_eps",)  # of MindSpore on CPU
+NOT_RUN = ("off",)  # dropout of MindSpore has no reference
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Dumps of setting_dumps.py: ``{framework}_{variant}_{task}``."""
+    folder = tmp_path_factory.mktemp("settings")
+    record("setting_dumps.py", folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("target", "golden", "task"),
+    [
+        ("mindspore_base", "pytorch_base", "tensor"),
+        ("mindspore_near", "pytorch_base", "statistics"),
+        ("pytorch_base", "pytorch_base", "statistics"),
+        ("pytorch_near", "pytorch_base", "tensor"),
+        thorough(("mindspore_base", "pytorch_base", "statistics")),
+        thorough(("mindspore_near", "pytorch_base", "tensor")),
+        thorough(("mindspore_far", "pytorch_base", "tensor")),
+        thorough(("pytorch_base", "pytorch_base", "tensor")),
+        thorough(("pytorch_near", "pytorch_base", "statistics")),
+        thorough(("pytorch_base", "pytorch_near", "tensor")),
+        thorough(("pytorch_base", "pytorch_near", "statistics")),
+    ],
+)
+def test_no_call_whose_setting_differs_is_right_and_no_call_that_is_the_same_is_wrong(
+    settings: Path, workshop: Workshop, target: str, golden: str, task: str
+) -> None:
+    left_out = (*NO_KERNEL, *NOT_RUN) if target.startswith("mindspore") else ()
+    same = target.endswith("base") and golden.endswith("base")
+    for name in (*SETTINGS, *(SAME if same else ())):
+        if name in left_out:
+            continue
+        sides = settings / f"{target}_{task}", settings / f"{golden}_{task}"
+        proof = prove(question_of_dumps(*sides, name, Options(align=True)), workshop)
+        assert proof.finding.is_right is same, f"{name}: {proof.sentence}"
+        assert proof.finding is not Finding.OPERATOR, f"{name}: {proof.sentence}"
 
 
 def altered(dumps: Path, folder: Path, name: str, entry: str) -> Path:
@@ -224,7 +326,7 @@ def test_an_operator_that_gave_something_else_than_it_computes_is_wrong_by_its_o
     wrong = altered(dumps, tmp_path, "none_mix_tensor", "Mint.sub.0.forward")
     alone = prove(question_of_dump(wrong, "Mint.sub.0"), workshop)
     assert alone.finding is Finding.OPERATOR
-    assert "run again here it is right" in alone.sentence
+    assert "Run again here, it is right" in alone.sentence
     golden = dumps / "golden_mix_tensor"
     both = prove(question_of_dumps(wrong, golden, "Mint.sub.0", Options(align=True)), workshop)
     assert both.finding is Finding.OPERATOR
@@ -235,7 +337,7 @@ def test_a_golden_that_is_wrong_by_its_own_reference_is_told(dumps: Path, worksh
     golden = altered(dumps, tmp_path, "golden_mix_tensor", "Torch.sub.0.forward")
     proof = prove(question_of_dumps(dumps / "none_mix_tensor", golden, "Mint.sub.0", Options(align=True)), workshop)
     assert proof.finding is Finding.GOLDEN
-    assert "PyTorch's sub is wrong by its own reference" in proof.sentence
+    assert "PyTorch's sub is wrong: its recorded results" in proof.sentence
 
 
 def test_a_module_of_another_make_is_undecided(dumps: Path, workshop: Workshop) -> None:
@@ -254,7 +356,10 @@ def test_compare_says_how_to_prove_and_the_demonstration_names_the_epsilon(
     _, _, command = last.partition(": msprobe ")
     assert main([*shlex.split(command), "--exit-code", "-o", str(report)]) == 1
     said = capfd.readouterr().out
-    assert said.startswith("WRONG: by the statistics of both, MindSpore's LayerNorm was made with epsilon 0.01 (about")
+    assert said.startswith(
+        "WRONG: a setting differs, as far as statistics tell: the results are as far apart as if MindSpore's"
+    )
+    assert "MindSpore's LayerNorm had epsilon 0.01 (about" in said
     assert "Cell.layers.1.norm1.LayerNorm.forward.0" in said
     (file,) = report.glob("proof_*.json")
     written = json.loads(file.read_text())
@@ -266,4 +371,4 @@ def test_compare_says_how_to_prove_and_the_demonstration_names_the_epsilon(
     (page,) = report.glob("compare_report_*.html")
     right, wrong = Page.of(page).index["proofs"]
     assert (right["answer"], wrong["answer"]) == ("right", "wrong")
-    assert "made with epsilon 0.01" in Page.of(page).static
+    assert "had epsilon 0.01" in Page.of(page).static

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -52,9 +54,9 @@ def test_every_rank_and_step(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert [line["handed_by"] for line in content["ranks"][3:6]] == [reduced, None, reduced]
     printed = capsys.readouterr().out
     assert "step 0 agrees: look at step 1, the first that diverges; later steps inherit its error" in printed
-    assert f"rank1 differs first, by its own computation, at {origin}; rank0 and rank2 took the error over" in printed
+    assert f"rank1 differs first, by its own computation, at {origin}; rank0 and rank2 received the error" in printed
     assert "step1 rank1: DIVERGENT: the error begins at" in printed
-    assert f"step1 rank0: DIVERGENT: its error was handed to it by {reduced}" in printed
+    assert f"step1 rank0: DIVERGENT: it received its error through {reduced}" in printed
 
 
 @pytest.mark.usefixtures("one_worker")
@@ -80,11 +82,9 @@ def test_the_error_of_each_node_over_the_steps(tmp_path: Path, capsys: pytest.Ca
     assert "look at step 0, the first that diverges; later steps inherit its error through the weights" in printed
     assert printed.startswith("DIVERGENT: 4 pairs of dumps: ") and len(printed.splitlines()) <= 24
     assert [line for line in printed.splitlines() if line.startswith("step")][1:] == [
-        f"step{step} rank0: DIVERGENT, follows step 0" for step in (1, 2, 3)
+        f"step{step} rank0: DIVERGENT, inherits the error of step 0" for step in (1, 2, 3)
     ]
-    assert (
-        "error grows over the steps, in tolerances, at: " in printed and "Cell.fc.Dense.forward.0 (rank0: " in printed
-    )
+    assert "the error ratio grows over the steps at: " in printed and "Cell.fc.Dense.forward.0 (rank0: " in printed
 
 
 def test_a_node_of_some_steps_only_leaves_cells_blank(tmp_path: Path) -> None:
@@ -130,7 +130,8 @@ def test_a_collective_that_is_wrong_itself(tmp_path: Path) -> None:
     first = whole(tmp_path / "out")["first_rank"]
     assert (first["ranks"], first["collective"]) == ([], "MintDistributed.all_reduce.1.forward")
     assert (
-        "rank0, rank1 and rank2 give MintDistributed.all_reduce.1.forward what the golden gives it" in first["reason"]
+        "rank0, rank1 and rank2 pass the same input to MintDistributed.all_reduce.1.forward as the golden"
+        in first["reason"]
     )
 
 
@@ -186,9 +187,13 @@ def test_one_node_of_a_chosen_rank(tmp_path: Path, capsys: pytest.CaptureFixture
     arguments = ["-tp", bad, "-gp", good, "--node", "Cell.fc.Dense.forward.0", "--step", "1", "--exit-code"]
     assert compare(*arguments, "--rank", "1") == 1
     assert compare(*arguments, "--rank", "2") == 0
-    assert capsys.readouterr().out.startswith("Cell.fc.Dense.forward.0\n  golden: Cell.fc.Dense.forward.0 (paired by")
+    assert capsys.readouterr().out.startswith("Cell.fc.Dense.forward.0\n  golden: Cell.fc.Dense.forward.0 (pairing: ")
     assert compare(*arguments) == 2
     assert "--node looks at one rank and step, here are 4; choose one" in capsys.readouterr().err
+    compare("-tp", bad, "-gp", good, "-o", tmp_path / "out", "--csv", "-f")
+    (command,) = re.findall("details of this call: msprobe (.*)", capsys.readouterr().out)
+    assert main([*shlex.split(command), "--exit-code"]) == 1
+    assert capsys.readouterr().out.startswith(f"{shlex.split(command)[-1]}\n")
 
 
 def test_metrics_and_thresholds_travel_to_the_workers(
@@ -299,4 +304,4 @@ def test_ranks_that_really_talked_to_each_other(tmp_path: Path, capsys: pytest.C
     content = whole(tmp_path / "out")
     assert content["first_rank"]["ranks"] == ["rank1"], content
     assert [line["handed_by"] for line in content["ranks"]] == ["Distributed.all_reduce.0.forward", None]
-    assert "rank0 took the error over through Distributed.all_reduce.0.forward" in capsys.readouterr().out
+    assert "rank0 received the error through Distributed.all_reduce.0.forward" in capsys.readouterr().out

@@ -337,6 +337,30 @@ def test_updates_belong_to_the_step_that_the_optimizer_ends(tmp_path: Path, argu
             assert norms["parameter",] != norms["0",]
 
 
+@pytest.mark.parametrize(("code", "arguments"), [(PYTORCH, ()), (MINDSPORE, ("functional",))])
+def test_gradients_of_every_step_are_written(tmp_path: Path, code: str, arguments: tuple[str, ...]) -> None:
+    result = run(tmp_path, "--task", "grad_probe", "--dump_path", "dump", "train.py", *arguments, code=code)
+    assert result.returncode == 0, result.stderr
+    assert "the gradients of 2 steps" in result.stderr
+    for step in range(2):
+        table = (tmp_path / f"dump/rank0/grad_summary_{step}.csv").read_text()
+        assert [name in table for name in ("fc1.weight", "fc2.bias")] == [True, True]
+
+
+def test_gradients_of_two_networks_are_refused_with_a_sentence(tmp_path: Path) -> None:
+    code = """
+import torch
+nets = [torch.nn.Sequential(torch.nn.Linear(2, 2)) for _ in range(2)]
+optimizers = [torch.optim.SGD(net.parameters(), 0.1) for net in nets]
+(nets[0](torch.ones(1, 2)) + nets[1](torch.ones(1, 2))).sum().backward()
+[optimizer.step() for optimizer in optimizers]
+print("trained")
+"""
+    result = run(tmp_path, "--task", "grad_probe", "--dump_path", "dump", "train.py", code=code)
+    assert (result.returncode, result.stdout) == (0, "trained\n")
+    assert "task grad_probe watches one network, the script has 2; call debugger.monitor" in result.stderr
+
+
 def test_both_networks_of_a_gan_are_recorded_in_one_step(tmp_path: Path) -> None:
     result = run(tmp_path, "--level", "L0", "--dump_path", "dump", "train.py", code=PYTORCH_NETS + PYTORCH_GAN)
     assert result.returncode == 0, result.stderr
@@ -624,7 +648,7 @@ if __name__ == "__main__":
 
 def test_workers_of_data_loaders_write_nothing(tmp_path: Path) -> None:
     """They call networks too, and those that are spawned import the script anew."""
-    result = run(tmp_path, "--level", "mix", "--dump_path", "dump", "train.py", code=WORKERS, fresh=True)
+    result = run(tmp_path, "--level", "mix", "--dump_path", "dump", "train.py", code=WORKERS)
     assert result.returncode == 0, result.stderr
     assert all("Module.0.Linear.parameters_grad.0" in names for names in names_by_step(tmp_path))
     assert len(names_by_step(tmp_path)) == 2
@@ -664,3 +688,69 @@ def test_a_rank_that_no_process_has_is_told(tmp_path: Path) -> None:
     said = "rank: nothing is recorded: this process is part of no distributed job that is initialised, and taken for"
     assert done.stderr.count(f"{said} rank 0; the configuration selects 3.") == 1
     assert not list((tmp_path / "dump").glob("*/*"))
+
+
+PYTORCH_WITH_METHODS_OF_ITS_OWN = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+    def forward(self, x):
+        return self.fc(x)
+    def parameters(self, group):
+        return self.fc.parameters() if group == "all" else []
+class Unhashable(torch.optim.SGD):
+    __hash__ = None
+    def __eq__(self, other):
+        raise ValueError("of the script")
+class Around:  # what GradScaler is given need not be an optimizer of PyTorch's
+    def __init__(self, optimizer):
+        self.param_groups, self.step = optimizer.param_groups, optimizer.step
+net = Net()
+print(tuple(net(torch.ones(3, 4)).shape))
+optimizers = [Unhashable(net.parameters("all"), lr=0.1), torch.optim.SGD(net.parameters("all"), lr=0.1)]
+for _ in range(2):
+    net(torch.ones(3, 4)).sum().backward()
+    for optimizer in optimizers:
+        optimizer.step()
+torch.amp.GradScaler("cpu", enabled=False).step(Around(optimizers[1]))
+print("trained")
+"""
+
+MINDSPORE_WITH_METHODS_OF_ITS_OWN = """
+import mindspore as ms
+from mindspore import nn, ops
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Dense(4, 2)
+    def construct(self, x):
+        return self.fc(x)
+    def trainable_params(self, group):
+        return self.fc.trainable_params()
+class Strange:
+    @property
+    def __class__(self):
+        raise ValueError("of the script")
+net, strange, x = Net(), Strange(), ops.ones((3, 4), ms.float32)
+print(net(x).shape)
+def loss(x):
+    strange
+    return net(x).sum()
+optimizer = nn.SGD(net.trainable_params("all"), 0.1)
+optimizer(ms.value_and_grad(loss, None, optimizer.parameters)(x)[1])
+@ms.jit
+def summed(x):
+    return net(x).sum()
+summed(x)
+print("trained")
+"""
+
+
+@pytest.mark.parametrize("code", [PYTORCH_WITH_METHODS_OF_ITS_OWN, MINDSPORE_WITH_METHODS_OF_ITS_OWN])
+def test_what_the_scripts_own_methods_raise_does_not_reach_it(tmp_path: Path, code: str) -> None:
+    ended = run(tmp_path, "train.py", code=code)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout == plain(tmp_path, "train.py").stdout == "(3, 2)\ntrained\n"

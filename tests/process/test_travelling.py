@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from processes import environment
 from recording import read_step
+from thorough import thorough
 
 #: A worker trains the network it is sent and sends it back; the parent records its own call alone.
 SCRIPT = """
@@ -53,7 +54,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["spawn", "fork"])
+@pytest.mark.parametrize("method", ["spawn", thorough("fork")])
 def test_a_network_goes_to_a_worker_and_comes_back_at_every_level(tmp_path: Path, method: str) -> None:
     script, folder = tmp_path / "script.py", tmp_path / "dump"
     script.write_text(SCRIPT)

@@ -110,3 +110,25 @@ def test_what_is_searched_for_is_split_as_the_index_was() -> None:
     program = f"var window = globalThis;\n{script}\nconsole.log(JSON.stringify(splitQuery({query!r})))"
     done = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == '["梯度","度溢","溢出","layer_norm","与","PyTorch","2","13"]'
+
+
+QUESTIONS = {
+    "en": [
+        "dump is empty", "nothing was recorded", "loss NaN", "names differ", "out of memory", "distributed", "overflow",
+        "dtypes differ", "which step", "read the table", "how much slower", "random numbers", "convert weights",
+    ],
+    "zh": [
+        "dump 是空的", "loss 是 NaN", "名称不同", "内存不足", "分布式训练", "溢出", "dtype 不同", "哪个 step",
+        "怎样看表格", "会慢多少", "随机数", "转换权重",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize("language", QUESTIONS)
+def test_what_users_ask_most_is_found_first(language: str) -> None:
+    folder, questions = LANGUAGES[language], QUESTIONS[language]
+    command = ["node", str(Path(__file__).with_name("search.js")), str(folder), *questions]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    answers = {question: page for question, page in zip(questions, found, strict=True) if not page.endswith("/faq")}
+    assert not answers, answers

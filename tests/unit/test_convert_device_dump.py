@@ -9,7 +9,7 @@ import pytest
 
 from msprobe_ms.arrays.layouts import pack
 from msprobe_ms.cli.main import main
-from tests.device_files import Tensor, device_file, of
+from tests.device_files import Tensor, device_file, field, of
 
 NAME = "Conv2D.conv.3.2.1700000000000000"
 IMAGE = np.arange(1, 1 + 2 * 17 * 3 * 2, dtype=np.float16).reshape(2, 17, 3, 2)
@@ -100,6 +100,17 @@ def test_a_folder_or_several_files_cost_only_what_is_bad(dump: Path, capsys: pyt
     assert len(written("out")) == 5
     assert main(["convert", "-d", f"{dump},{dump}", "-out", "out", "--overwrite"]) != 0
     assert "another tensor of this run became it" in capsys.readouterr().err
+
+
+def test_what_is_larger_than_the_memory_costs_only_itself(dump: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    size = 1 << 40
+    message = field(8, field(3, size))  # a workspace
+    with (dump.parent / "large").open("wb") as file:
+        file.write(len(message).to_bytes(8, "little") + message)
+        file.truncate(file.tell() + size)
+    assert main(["convert", "-d", str(dump.parent), "-out", "out"]) == 2
+    told = capsys.readouterr().err
+    assert "large: not enough memory for it" in told and "5 converted, 1 not" in told
 
 
 @pytest.mark.parametrize(

@@ -15,25 +15,23 @@ import polib
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "msprobe_ms"
+PACKAGE, CHINESE = ROOT / "msprobe_ms", ROOT / "docs" / "zh"
 sys.path.insert(0, str(ROOT / "tools"))
 
 from messages import CATALOGUE, compiled, fields, messages, of_module  # noqa: E402
 
-#: What is told in English yet: packages whose messages are not in the catalogue.
-NOT_YET = ("accuracy", "arrays", "frameworks", "remote", "weights")
 #: Modules whose texts stay English → why.
 ENGLISH = {
     "__init__.py": "what Python says of an attribute",
     "config/__init__.py": "what Python says of an attribute",
     "dump/opened/calls.py": "what Python says of a key",
     "dump/opened/step.py": "what Python says of a key",
+    "accuracy/judging/peer_rules.py": "texts of msprobe",
     "cli/parser.py": "what argparse says, which the parser tells as a message",
     "comparison/export/dot.py": "a format",
     "comparison/export/onnx_file.py": "a format",
     "comparison/export/vis_db.py": "a format",
     "comparison/kernels/table.py": "columns of msprobe",
-    "comparison/pairing/automatic/__init__.py": "a yaml file, which is read again",
     "comparison/pairing/rules/data.py": "a yaml file, which is read again",
     "comparison/reporting/advisor.py": "texts of msprobe 1.1.0 and of MindStudio",
     "comparison/reporting/profiles/latest.py": "texts of msprobe 26.x",
@@ -41,14 +39,33 @@ ENGLISH = {
     "comparison/reporting/profiles/v110.py": "texts of msprobe 1.1.0",
 }
 #: Functions that print or log what they are given, and those that make a message.
-_TELLS = {"print", "print_lines", "print_verdict", "warning", "info", "error", "critical", "mistaken", "_wrong"}
+_TELLS = {
+    "print",
+    "print_lines",
+    "print_verdict",
+    "warning",
+    "info",
+    "error",
+    "critical",
+    "mistaken",
+    "_wrong",
+    "_say",
+    "_say_once",
+    "_refuse",
+}
 _MESSAGE = {"tr", "tr_count", "tr_join"}
 #: Texts that are told as they are.
-_AS_THEY_ARE = re.compile(r"msprobe:? ?|NA|(?:DIVERGENT|CONSISTENT)|#|--[a-z]|[\w.-]+=\"|compare_|\w+ %s")
+_AS_THEY_ARE = re.compile(
+    r"msprobe:? ?|NA|(?:DIVERGENT|CONSISTENT)|#|--[a-z]|[\w.-]+=\"|compare_|(?:Forward|Backward) Test|\w+ %s"
+)
 
 
 def _entries() -> dict[tuple[str | None, str], polib.POEntry]:
     return {(each.msgctxt, each.msgid): each for each in polib.pofile(str(CATALOGUE))}
+
+
+def _said(entry: polib.POEntry) -> list[str]:
+    return list(entry.msgstr_plural.values()) if entry.msgid_plural else [entry.msgstr]
 
 
 def test_the_catalogue_holds_what_the_sources_say() -> None:
@@ -66,8 +83,7 @@ def test_every_message_is_translated() -> None:
 
 def test_translations_have_the_fields_of_their_messages() -> None:
     for entry in _entries().values():
-        said = entry.msgstr_plural.values() if entry.msgid_plural else [entry.msgstr]
-        for text in said:
+        for text in _said(entry):
             assert fields(text) == fields(entry.msgid_plural or entry.msgid), entry.msgid
 
 
@@ -83,13 +99,29 @@ def test_the_catalogue_is_compiled() -> None:
     assert CATALOGUE.with_suffix(".mo").read_bytes() == compiled(polib.pofile(str(CATALOGUE)))
 
 
+def test_one_thing_has_one_term() -> None:
+    """The glossary says which words are not used; they are in no translation and on no page."""
+    glossary = (CHINESE / "glossary.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\S+) \| \S+ \|$", glossary.partition("## 不使用的说法")[2], re.MULTILINE)[1:]
+    others = [word for row in rows for word in row.split("、")]
+    assert "实参" in others
+    wrong = re.compile("|".join(f"(?<![相绝]){word}" for word in others))  # 相对比例 has two words
+    texts = {path.name: path.read_text("utf-8") for path in CHINESE.glob("*.md") if path.name != "glossary.md"}
+    texts |= {entry.msgid: text for entry in _entries().values() for text in _said(entry)}
+    assert not [(name[:60], found[0]) for name, text in texts.items() if (found := wrong.search(text))]
+
+
+def test_chinese_stands_apart_from_other_words() -> None:
+    close = re.compile("[\u4e00-\u9fff][A-Za-z0-9]|[A-Za-z0-9][\u4e00-\u9fff]")
+    assert not [text for entry in _entries().values() for text in _said(entry) if close.search(text)]
+
+
 def test_what_users_are_told_is_a_message() -> None:
     told = [
         f"{path.relative_to(PACKAGE)}:{line}: {text}"
         for path in sorted(PACKAGE.rglob("*.py"))
-        if (parts := path.relative_to(PACKAGE).with_suffix("").parts)[0] not in NOT_YET
-        and path.relative_to(PACKAGE).as_posix() not in ENGLISH
-        and parts[:2] not in (("compat", "msprobe"), ("compat", "modules"))
+        if (name := path.relative_to(PACKAGE).as_posix()) not in ENGLISH
+        and not name.startswith(("compat/msprobe/", "compat/modules/"))
         for line, text in unmarked(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert not told, "\n".join(told)

@@ -21,15 +21,16 @@ accuracy/receiving: host judge settings
 arrays: changes dtypes npy torch_file torch_pickle
 bisect: decide
 cli/accuracy: prove single_api
-cli: bisect compare compare_files compare_kernels dump_files environment gradients llm run view weights
+cli: bisect dump_files environment gradients llm non_finite run view weights
+cli/comparison: compare kernels merge_result options sides tensor_files
 comparison/api: compared notebook result
 comparison/kernels: compare first_nonfinite table
 comparison/many: run summary trend
 comparison/measuring: tolerances
-comparison: model run settings
+comparison: model settings
 comparison/node: lookup report
 comparison/origin/causes: small_excess
-comparison/origin: evidence protocols
+comparison/origin: evidence protocols wrong_at_first
 comparison/page: calls choice content figures rows verdict
 comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
 comparison/pairing: entries fused_tensors matches modules
@@ -38,7 +39,7 @@ comparison/reporting/profiles: base latest maca v110 wording
 compat: maca msit msit_selection neighbour torch_provider
 compat/modules: maca_tools msit_llm
 compat/msprobe/mindspore/common: utils
-config: fields model reload values vocabulary
+config: fields model reload scope values vocabulary without_effect
 .: convert maca mindspore msit pytorch tensor_file_report
 doctor: examine probe
 dump: columns model
@@ -50,24 +51,25 @@ environment: collect report
 frameworks: api_calls base compiled_call dropout framework_runner gradient_graph graph_observer kernel_dump msadapter
     msadapter_api_runner optimizers repeating seeding torch_modules training
 frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework jit kernels
-    modes optimizers repeating tensor_dump tensor_dump_files tensor_dump_names training
-frameworks/mindspore/graphs: callbacks compilation marking optimizer_taps runs source
-frameworks/pytorch: acl_dump api_runner autograd device_statistics dropout framework modes repeating training
+    modes msadapter_training optimizers repeating tensor_dump tensor_dump_files tensor_dump_names training
+frameworks/mindspore/graphs: callbacks compilation marking optimizer_taps runs seeds source
+frameworks/pytorch: acl_dump api_runner arrays autograd device_statistics dropout framework genuine modes repeating
+    training
 frameworks/pytorch/mindspore_twins: common convolution creation elementwise indexing linear_algebra losses ordering
     primitives reductions registry scattering shapes special_functions
 gradients: read report
 page: filtered
 recording: debugger dynamic_step kernel_recorder modes parts_of_a_step recorder saved_values sent_steps step
     step_recorder updates
-recording/entry_points: auto context_manager every_python model_calls script when_imported
+recording/entry_points: auto context_manager every_python model_calls script
 recording/entry_points/startup: sitecustomize
 recording/graphs: device_kernels graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step
-recording/hooks: api_list apis communication compiled early_imports layers losses modules named_modules operators
-    optimizers
+recording/hooks: api_list apis communication compiled custom_apis early_imports layers losses modules named_modules
+    operators optimizers
 recording/monitoring: gradient_files gradient_probe monitor
 recording/output: overflow step_dump tensor_writer values
 recording/perturbation: files fixing gradients perturbations recorder repetition report selection step
-recording/selection: filters unused_settings
+recording/selection: filters unused_settings why_empty
 remote: beside certificates folder_layout items links receiver sender sending streams tls
 support: errors files log workers
 tokens: measure report sources

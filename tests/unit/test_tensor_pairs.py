@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from msprobe_ms.cli.main import main
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.tensor_pairs import TITLES, compare_pairs, find_pairs, pair_lines, write_pairs
 
@@ -57,8 +58,10 @@ def test_pairs_that_a_metadata_names(files: Path) -> None:
     assert find_pairs(files, files / "metadata.json") == find_pairs(files, files)
     rows = list(compare_pairs(find_pairs(files, files) or []))
     assert [(row.pair.data_id, row.pair.token_id, row.differs) for row in rows] == [
-        ("attention", "0", False), ("attention", "1", True), ("mlp", "0", True), ("mlp", "1", True),
+        ("attention", "0", False), ("attention", "1", True), ("mlp", "0", True), ("mlp", "1", False),
     ]  # fmt: skip
+    assert [row.is_unread for row in rows] == [False, False, False, True]
+    assert next(pair_lines(rows)) == "DIVERGENT: 1 of 4 pairs of files agree"
     assert [bool(row.failure) for row in rows] == [False, False, True, True]
     report = write_pairs(rows, files / "out")
     assert report.name.startswith("msit_cmp_report_")
@@ -66,6 +69,13 @@ def test_pairs_that_a_metadata_names(files: Path) -> None:
         titles, *lines = csv.reader(file)
     assert titles == list(TITLES) and len(lines) == 4 and lines[1][:2] == ["1", "attention"]
     assert lines[2][-1] == "shape differs" and "missing.npy" in lines[3][-1]
+
+
+def test_a_file_that_cannot_be_read_does_not_differ(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "damaged.npy").write_bytes((files / "golden.npy").read_bytes()[:150])
+    command = ["compare", "-gp", f"{files}/golden.npy", "-tp", f"{files}/damaged.npy", "-o", f"{files}/out"]
+    assert main([*command, "--exit-code"]) == 2
+    assert capsys.readouterr().out.startswith("INCOMPLETE: 0 of 1 pairs of files agree\n  damaged.npy: ")
 
 
 def test_what_is_neither_is_left_to_others(files: Path) -> None:

@@ -25,7 +25,7 @@ export function NeighboursTab({ figures }: { figures: Figures }) {
         {above >= 0 && <p class="muted">{t("inside of")} <Goto call={above} /></p>}
       </div>
       <Side title={t("goes to  ( ] )")} list={found.after} empty={t("No later call took in a tensor of the same figures.")} />
-      <p class="muted wide">{t("Tensors known again by equal figures of the target: dumps hold no edges.")}</p>
+      <p class="muted wide">{t("Tensors matched by equal figures of the target: dumps hold no edges.")}</p>
     </div>
   );
 }

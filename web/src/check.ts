@@ -15,7 +15,8 @@ function show(): void {
     body.hidden = !wanted.has(body.dataset.status ?? "") || !words.every((word) => about.includes(word));
     count += body.hidden ? 0 : 1;
   }
-  shown.textContent = `${count} of ${table.tBodies.length} ${table.dataset.unit ?? "rows"}`;
+  const fields: Record<string, number> = { shown: count, all: table.tBodies.length };
+  shown.textContent = (table.dataset.shown ?? "{shown} of {all}").replace(/\{(\w+)\}/g, (_, name: string) => String(fields[name]));
 }
 
 document.querySelector<HTMLElement>("#controls")?.removeAttribute("hidden");

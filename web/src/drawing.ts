@@ -4,6 +4,7 @@ import { type Bins, LOUD, QUIET, type Stretch } from "./bins.ts";
 import { COLOURS, type Model, Outcome } from "./model.ts";
 import type { Measure } from "./page.ts";
 import { shortened } from "./text.ts";
+import { t } from "./texts.ts";
 import type { Palette } from "./theme.ts";
 import { pathOf } from "./tree.ts";
 
@@ -79,7 +80,7 @@ function drawAxis(context: CanvasRenderingContext2D, colours: Palette, view: Vie
   context.fillText("∞, NaN", MARGIN.left - 7, MARGIN.top - 12);
   if (!tolerance) return;
   context.setLineDash([6, 4]);
-  across(0, colours.ink, "tolerance 1", colours.ink);
+  across(0, colours.ink, t("tolerance 1"), colours.ink);
   context.setLineDash([]);
 }
 
@@ -98,7 +99,7 @@ function drawParts(context: CanvasRenderingContext2D, colours: Palette, model: M
     if (right <= left || model.rows === 0) continue;
     context.strokeStyle = colours.line;
     if (part.from > view.from) path(context, [left, MARGIN.top - 20], [left, bottom + 20]).stroke();
-    const text = `${part.phase} ▸`;
+    const text = `${t(part.phase)} ▸`;
     if (context.measureText(text).width + 8 > right - left) continue;
     context.fillStyle = colours.muted;
     context.textAlign = "left";

@@ -21,7 +21,7 @@ export function guardedExpression(text: string): RegExp | string {
   if (/\\[1-9k]/.test(source)) return t("no back references, please: they can take forever");
   // Repetition in repetition, and choices in repetition, can take exponential time.
   if (/\)(?:[*+]|\{)/.test(plain)) return t("a group that repeats is refused, as it can take forever");
-  if ((plain.match(/[*+]|\{\d+,\d*\}/g) ?? []).length > UNBOUNDED) return `at most ${UNBOUNDED} repetitions`;
+  if ((plain.match(/[*+]|\{\d+,\d*\}/g) ?? []).length > UNBOUNDED) return t("at most {count} repetitions", { count: UNBOUNDED });
   try {
     return new RegExp(source, "i");
   } catch (error) {

@@ -206,7 +206,7 @@ function told(model: Model, box: Box): string {
 
 /** What a colour shows: in the menu, and below the icicle. */
 export const LEGENDS: Record<ColourBy, readonly [string, string]> = {
-  added: [t("added error"), t("Colour: what a call adds, out ÷ max(in, 1). Pale agrees, blue hands on what came in, amber adds up to 10 times, red more; dark has no counterpart.")],
+  added: [t("added error"), t("Colour: what a call adds, out ÷ max(in, 1). Pale agrees, blue adds nothing, amber up to 10 times, red more; dark has no counterpart.")],
   worst: [t("largest error"), t("Colour: the largest error ratio of a call. Pale up to 1, amber up to 10, red more; dark has no counterpart.")],
   outcome: [t("result"), t("Colour: the most severe result of a call.")],
   finite: [t("NaN, infinity"), t("Colour: calls with NaN or infinity.")],

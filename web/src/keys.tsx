@@ -71,7 +71,7 @@ function Help({ page: { state, set } }: { page: PageContext }) {
     <Dialog title={t("Words and keys")} close={() => set({ help: false })}>
       <dl class="words">{WORDS_TOLD.map(([word, told]) => <div key={word}><dt>{word}</dt><dd>{told}</dd></div>)}</dl>
       <dl>{KEYS.map((key) => <div key={key.shown}><dt><kbd>{key.shown}</kbd></dt><dd>{key.does}</dd></div>)}</dl>
-      <p>{t("In the plot: drag to zoom, click to select, double click to see all.")}</p>
+      <p>{t("In the plot: drag to zoom, click to select, double-click for all.")}</p>
       <label><input type="checkbox" checked={state.shortcuts} onChange={(event) => set({ shortcuts: event.currentTarget.checked })} />{" "}{t("keys of a single letter")}</label>
     </Dialog>
   );

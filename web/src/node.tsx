@@ -83,7 +83,7 @@ function Flow({ call }: { call: number }) {
   const bar = (name: string, value: number) => (
     <span class="flow"><span class="muted">{name}</span><span class="track"><span ref={width(value)} class={value > 1 ? "loud" : ""} /></span><b>{short(value)}</b></span>
   );
-  return <div class="flows" title={t("error ratios: up to 1 is what rounding explains; in is the largest of inputs, parameters and what ran inside")}>{bar(t("error in"), model.taken[call])}{bar(t("out"), model.given[call])}<span class="muted">{t("adds ×{added}", { added: short(model.added(call)) })}</span></div>;
+  return <div class="flows" title={t("error ratios: up to 1 is what rounding explains; in: the largest of inputs, parameters and calls inside")}>{bar(t("error in"), model.taken[call])}{bar(t("out"), model.given[call])}<span class="muted">{t("adds ×{added}", { added: short(model.added(call)) })}</span></div>;
 }
 
 /** Why the selection is what it is: an origin, inherited, explained. */

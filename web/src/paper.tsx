@@ -3,17 +3,23 @@
 import { useMemo } from "preact/hooks";
 import { largest } from "./data.ts";
 import { SIDES, STATISTICS } from "./figures.ts";
-import { GLYPHS, Outcome, WORDS } from "./model.ts";
+import { GLYPHS, type Model, Outcome, WORDS } from "./model.ts";
 import { useFigures, usePage } from "./page.ts";
 import { figure, grouped, shortened } from "./text.ts";
 import { t } from "./texts.ts";
+
+/** How far beyond its tolerance a value is, those of origins first; NaN where it is not. */
+function farness(model: Model, row: number): number {
+  if (model.outcome[row] === Outcome.ORIGIN) return 1e30;
+  return model.ratio[row] > 1 ? Math.min(1e29, model.ratio[row]) : NaN;
+}
 
 const ROWS = 40, ORIGINS = 3, VALUES = 12;
 
 export function Paper() {
   const { model } = usePage();
   const figures = useFigures(model);
-  const rows = useMemo(() => largest(model.rows, ROWS, (row) => (model.outcome[row] === Outcome.ORIGIN ? 1e30 : 0) + Math.min(1e29, model.ratio[row] || 0)), [model]);
+  const rows = useMemo(() => largest(model.rows, ROWS, (row) => farness(model, row)), [model]);
   const value = (row: number, side: (typeof SIDES)[number]) => (
     <tr key={`${row}${side}`}>
       <td>{side === "target" ? shortened(model.slotOf(row), 60) : ""}</td><td>{side === "target" ? model.ratioText(row) : ""}</td><td>{t(side)}</td>
@@ -31,7 +37,7 @@ export function Paper() {
           </table>
         </div>
       ))}
-      {!model.alone && <>
+      {!model.alone && rows.length > 0 && <>
         <h2>{t("The {count} values furthest beyond their tolerance, of {all}", { count: rows.length, all: grouped(model.rows) })}</h2>
         <table>
           <thead><tr><th>{t("result")}</th><th>{t("error ratio")}</th><th>{t("name")}</th></tr></thead>

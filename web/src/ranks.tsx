@@ -30,32 +30,35 @@ const LINES = 12;
 const KINDS: Record<RanksIndex["of"], { bands: readonly (readonly [number, Colour])[]; first: string; legend: string; most: string; field: string }> = {
   comparisons: {
     bands: [[0, "faint"], [0.1, "passes"], [1, "heat0"], [10, "heat1"], [Infinity, "heat2"]], most: t("largest"),
-    first: t("the first that differs, and was handed its error by no other rank (←)"), field: t("its error ratio: 1 is as far apart as dtype and framework explain"),
+    first: t("the first that differs by itself, not through another rank (←)"), field: t("its error ratio: 1 is what dtype and framework explain"),
     legend: t("Colour: error ratio. Grey up to 0.1, blue up to 1, amber up to 10, red more, ■ infinite or NaN."),
   },
   dumps: {
     bands: [[0, "faint"], [2, "passes"], [10, "heat0"], [100, "heat1"], [Infinity, "heat2"]], most: t("changes most"),
-    first: t("the first that holds NaN or infinity, not handed to it by another rank (←)"), field: t("how many times larger or smaller it is than in its first step"),
-    legend: t("Colour: times larger or smaller than in the first step. Grey up to 2, blue up to 10, amber up to 100, red more, ■ NaN or infinite."),
+    first: t("the first with NaN or infinity of its own, not through another rank (←)"), field: t("times larger or smaller than in its first step"),
+    legend: t("Colour: change since the first step. Grey up to 2 times, blue up to 10, amber up to 100, red more, ■ NaN or infinite."),
   },
 };
 
 export function Ranks({ index, columns }: { index: RanksIndex; columns: Columns }) {
   const [help, setHelp] = useState(false);
   useEffect(() => void (onkeydown = (event) => { if (event.key === "?" && !(event.target as HTMLElement).matches("input")) setHelp(true); }), []);
-  const glyphs = [...VERDICTS].filter(([verdict]) => index.pairs.some((pair) => verdictOf(pair) === verdict));
   return (
     <>
       <Tools><ThemeButton /><button type="button" onClick={() => setHelp(true)} aria-label={t("help")} title={t("help")}>?</button></Tools>
       <Matrix pairs={index.pairs} of={index.of} />
       {index.trends.map((trend) => <Trend key={trend.rank} trend={trend} columns={columns} of={index.of} />)}
       {help && <Dialog title={t("How to read this page")} close={() => setHelp(false)}>
-        <dl>{glyphs.map(([verdict, [glyph]]) => <div key={verdict}><dt>{glyph}</dt><dd>{verdict === "explained" ? t("consistent, though values differ: no error begins there") : t(verdict)}</dd></div>)}<div><dt>①</dt><dd>{t("{what}: look there first; its own page tells the rest", { what: KINDS[index.of].first })}</dd></div></dl>
+        <dl><div><dt>①</dt><dd>{t("{what}: look there first; its own page tells the rest", { what: KINDS[index.of].first })}</dd></div></dl>
         {index.trends.length > 0 && <p>{t("Below, each line is a node and each field a step: {field}.", { field: KINDS[index.of].field })}</p>}
       </Dialog>}
     </>
   );
 }
+
+/** The glyphs of pairs, each with what it says. */
+const legend = (pairs: Told[]) => [...VERDICTS].filter(([verdict]) => pairs.some((pair) => verdictOf(pair) === verdict))
+  .map(([verdict, [glyph]]) => `; ${glyph} ${verdict === "explained" ? t("consistent, though values differ: no error begins there") : t(verdict)}`);
 
 function Matrix({ pairs, of }: { pairs: Told[]; of: RanksIndex["of"] }) {
   const steps = [...new Set(pairs.map((pair) => pair.step))];
@@ -86,10 +89,10 @@ function Matrix({ pairs, of }: { pairs: Told[]; of: RanksIndex["of"] }) {
           {t("step")} {chosen.step ?? "–"}, {shortened(chosen.rank, 60)} {chosen.origin && <>{t("at")} <bdi>{shortened(chosen.origin)}</bdi></>}
         </p>
         {chosen.reason && <p>{shortened(chosen.reason, 600)}</p>}
-        {chosen.handed_by && <p>← {t("handed to it by {call}", { call: shortened(chosen.handed_by, 200) })}</p>}
+        {chosen.handed_by && <p>← {t("received through {call}", { call: shortened(chosen.handed_by, 200) })}</p>}
         {PAGE.test(chosen.page) && <p><a href={`./${chosen.page}`}>{t("its own page")}</a></p>}
       </div>}
-      <p class="muted">① {KINDS[of].first}</p>
+      <p class="muted">① {KINDS[of].first}{legend(pairs)}</p>
     </section>
   );
 }

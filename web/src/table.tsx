@@ -62,7 +62,7 @@ function FacetMenus() {
     const phases = new Set(model.names.map((_, call) => model.phase(call)));
     const dtypes = [...new Set(figures?.types("target")?.texts.map(dtypeOf))].filter(Boolean).sort();
     return [["outcome", t("all results"), outcomes.map((each) => [String(each), model.words[each]])], ["phase", t("all phases"), [...phases].map((each) => [each, t(each)])],
-      ["kind", t("all kinds"), KINDS], ["type", t("all dtypes"), dtypes.map((each) => [each, printable(each)])]] as const;
+      ["kind", t("all kinds"), KINDS], ["type", t("all dtypes"), dtypes.map((each) => [each, each === "null" ? t("no value") : printable(each)])]] as const;
   }, [model, figures]);
   return <>{menus.map(([facet, all, options]) => (
     <select aria-label={LABELS[facet]} key={facet} value={state.facets[facet]} class={state.facets[facet] && "chosen"}

@@ -14,14 +14,16 @@ from msprobe_ms.accuracy.judging.model import ApiKey, ApiResult, Judged, Status,
 from msprobe_ms.accuracy.judging.reasons import NO_GRADIENT
 from msprobe_ms.accuracy.options import Options
 from msprobe_ms.accuracy.reference_runs import Data, judge_beside
+from msprobe_ms.accuracy.repeated_tensors import beside_whole_gradients
 from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.frameworks.api_calls import NotJudged, Value
 from msprobe_ms.frameworks.mindspore.known_differences import known_difference
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Said of a result that is wrong, and another one the second time.
-NOT_DETERMINISTIC = "not deterministic: a second run gave other figures"
+NOT_DETERMINISTIC = tr("not deterministic: a second run gave other figures")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ def check(task: Task) -> ApiResult:
     except Skip as skip:
         return skipped(call, str(skip))
     except MemoryError:
-        return skipped(call, "error: MemoryError: not enough memory for its tensors")
+        return skipped(call, tr("error: MemoryError: not enough memory for its tensors"))
 
 
 def skipped(call: ApiCall, reason: str) -> ApiResult:
@@ -86,7 +88,9 @@ class _Check:
             return ""
         known = known_difference(self._call.prefix, self._call.api)
         return (
-            f"known of MindSpore on the CPU: {known.reason}" if known is not None and known.direction in wrong else ""
+            tr("known of MindSpore on the CPU: {reason}", reason=known.reason)
+            if known is not None and known.direction in wrong
+            else ""
         )
 
     def _save(self, folder: Path, data: Data, reference: Run, device: Run) -> None:
@@ -99,14 +103,24 @@ class _Check:
                 [side.gradients[0] if side.gradients else None for side in sides],
             )
         except OSError as error:
-            logger.warning("%s: tensors of %s cannot be written: %s", folder, self._call.name, error)
+            logger.warning(
+                tr(
+                    "{folder}: tensors of {name} cannot be written: {error}",
+                    folder=folder,
+                    name=self._call.name,
+                    error=error,
+                )
+            )
 
     # -- verdict ---------------------------------------------------------------------------------------------------
 
     def _judged(self, data: Data, reference: Run, device: Run) -> tuple[Judged, ...]:
         rows = self._direction(FORWARD, data, reference.outputs, device.outputs[0], reference.how)
         if data.gradients is not None and reference.gradients is not None and device.gradients is not None:
-            rows += self._direction(BACKWARD, data, reference.gradients, device.gradients[0], reference.how)
+            runs, gradients = list(reference.gradients), device.gradients[0]
+            if not self._sides.runs_device and gradients is not None:
+                runs, gradients = beside_whole_gradients(data.arguments, runs, gradients)
+            rows += self._direction(BACKWARD, data, runs, gradients, reference.how)
         return rows
 
     def _direction(
@@ -152,7 +166,7 @@ class _Check:
             return judged
         second = {row.name: row.figures for row in self._judged(data, reference, again)}
         return tuple(
-            replace(row, message=f"{NOT_DETERMINISTIC}; {row.message}")
+            replace(row, message=tr("{why}; {message}", why=NOT_DETERMINISTIC, message=row.message))
             if row.status is Status.ERROR and second.get(row.name, row.figures) != row.figures
             else row
             for row in judged

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import open_regular
+from msprobe_ms.support.translation import from_plain, to_plain, tr
 
 #: Ending of the name of a journal.
 SUFFIX = ".journal"
@@ -70,7 +71,7 @@ class Journal:
             self.path.unlink()
 
     def _write(self, record: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps(record).encode("ascii") + b"\n")
+        self._file.write(json.dumps(_plain(record)).encode("ascii") + b"\n")
         self._file.flush()
 
     def _read(self, key: str) -> int:
@@ -91,12 +92,26 @@ def _record(line: bytes) -> dict[str, Any] | None:
     if not line.endswith(b"\n"):
         return None
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
+        record = json.loads(line, object_hook=_restored)
+    except (ValueError, RecursionError, KeyError, TypeError):
         return None
     if not isinstance(record, dict) or not ("key" in record or {"name", "result"} <= record.keys()):
         return None
     return record
+
+
+def _plain(content: Any) -> Any:
+    """A record in which messages keep their parts: another run may tell them in another language."""
+    if isinstance(content, str):
+        return to_plain(content)
+    if isinstance(content, Mapping):
+        return {key: _plain(value) for key, value in content.items()}
+    return [_plain(value) for value in content] if isinstance(content, (list, tuple)) else content
+
+
+def _restored(content: dict[str, Any]) -> Any:
+    """The message that an object of a line stands for, or the object itself."""
+    return from_plain(content) if "template" in content else content
 
 
 def run_key(dump: Path, options: Mapping[str, object]) -> str:
@@ -110,7 +125,9 @@ def run_key(dump: Path, options: Mapping[str, object]) -> str:
             while block := file.read(1 << 20):
                 digest.update(block)
     except OSError as error:
-        raise DumpFormatError(f"{dump}: cannot be read: {error.strerror or error}") from error
+        raise DumpFormatError(
+            tr("{dump}: cannot be read: {strerror}", dump=dump, strerror=error.strerror or error)
+        ) from error
     digest.update(options_key(options).encode())
     return digest.hexdigest()
 

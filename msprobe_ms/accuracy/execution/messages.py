@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.api_calls import ApiOutcome, Arguments, Value
 
 #: Roles of processes: the framework's own APIs; the references that stand for them.
 DEVICE, REFERENCE = "device", "reference"
+
+
+class Role(NamedTuple):
+    """What a process is for. ``framework`` as dump.json names it; ``references``: a file of the user's."""
+
+    name: str
+    framework: str
+    references: str | None = None
+
+    @property
+    def imports(self) -> str:
+        """The framework that runs in the process, as dump.json names it."""
+        return self.framework if self.name == DEVICE else PYTORCH.name
 
 
 @dataclass(frozen=True, slots=True)

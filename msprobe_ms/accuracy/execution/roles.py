@@ -11,29 +11,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.accuracy.execution.messages import DEVICE
+from msprobe_ms.accuracy.execution.messages import DEVICE, Role
 from msprobe_ms.accuracy.execution.runnable import Find, Runnable
 from msprobe_ms.accuracy.judging.reasons import NO_REFERENCE
 from msprobe_ms.accuracy.references.user import find_reference, user_references
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.dialects import PRIMITIVE, PYTORCH, apis_of
-from msprobe_ms.frameworks import runner, runner_class
+from msprobe_ms.frameworks import runner
 from msprobe_ms.frameworks.api_calls import ApiOutcome, ApiRunner, Arguments, Value
+from msprobe_ms.support.translation import tr
 
 
-def import_for(role: str, framework: str) -> None:
-    """Import the framework of a role, and compute nothing with it."""
-    runner_class(framework if role == DEVICE else PYTORCH.name)
-
-
-def finder(role: str, framework: str, references: str | None) -> tuple[Find, Callable[[int], None]]:
+def finder(role: Role) -> tuple[Find, Callable[[int], None]]:
     """Return what finds an API's runnable in this process, and what seeds its random generators."""
-    if role == DEVICE:
-        own = runner(framework)
+    if role.name == DEVICE:
+        own = runner(role.framework)
         own.use_accelerator()
         return _OfDevice(own), own.seed
-    torch = runner("pytorch")
-    return _OfReference(torch, apis_of(framework), references), torch.seed
+    torch = runner(role.imports)
+    return _OfReference(torch, apis_of(role.framework), role.references), torch.seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +68,8 @@ class _OfDevice:
         if function is not None:
             return _Function(self._runner.version, self._runner, function)
         if prefix == PRIMITIVE and not attributes:
-            return "the dump does not hold what the primitive was made with"
-        return f"no API of that name in {self._runner.version}"
+            return tr("the dump does not hold what the primitive was made with")
+        return tr("no API of that name in {version}", version=self._runner.version)
 
 
 class _OfReference:

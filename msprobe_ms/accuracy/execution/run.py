@@ -21,6 +21,7 @@ from msprobe_ms.accuracy.page import write_check_page
 from msprobe_ms.accuracy.selection import Selection, select
 from msprobe_ms.accuracy.summary import verdict_line
 from msprobe_ms.accuracy.tables import write_tables
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.workers import Pool
 
 #: Seconds from one writing of the tables to the next, at least.
@@ -78,7 +79,7 @@ def check_calls(
 
 
 def _lost(task: Task, reason: str) -> ApiResult:
-    return skipped(task.call, f"{LOST_WITH_WORKER}: {reason}")
+    return skipped(task.call, tr("{lost}: {reason}", lost=LOST_WITH_WORKER, reason=reason))
 
 
 def _in_order(calls: Calls, reasons: Mapping[str, str], done: Mapping[str, ApiResult]) -> Iterator[ApiResult]:

@@ -11,6 +11,7 @@ from msprobe_ms.accuracy.execution.journal import SUFFIX, Journal, unfinished_ru
 from msprobe_ms.comparison.reporting.files import claimed_timestamp
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: What the names of all files of a run begin with.
 PREFIX = "accuracy_checking_"
@@ -27,7 +28,13 @@ def opened_journal(output: Path, key: str, resumed: Path | None) -> Iterator[tup
     journal = unfinished_run(output, key) if resumed is None else _journal_of(resumed, key)
     if journal is not None:
         timestamp = journal.path.stem.removeprefix(PREFIX)
-        logger.info("going on with the run of %s: %d calls are done", timestamp, len(journal.done))
+        logger.info(
+            tr(
+                "going on with the run of {timestamp}: {count} calls are done",
+                timestamp=timestamp,
+                count=len(journal.done),
+            )
+        )
         with suppress(OSError):  # the journal says well enough that the time is taken
             journal.path.with_name(f".{PREFIX}{timestamp}.claim").unlink()
         with journal:
@@ -37,7 +44,9 @@ def opened_journal(output: Path, key: str, resumed: Path | None) -> Iterator[tup
         try:
             journal = Journal(output / f"{PREFIX}{timestamp}{SUFFIX}", key)
         except OSError as error:
-            raise UsageError(f"{output}: cannot be written: {error.strerror or error}") from error
+            raise UsageError(
+                tr("{output}: cannot be written: {strerror}", output=output, strerror=error.strerror or error)
+            ) from error
         with journal:
             yield journal, timestamp
 
@@ -46,16 +55,22 @@ def _journal_of(table: Path, key: str) -> Journal:
     """The journal of the run that wrote a result table."""
     named = re.fullmatch(rf"{PREFIX}result_(\d{{14}})\.csv", table.name)
     if named is None:
-        raise UsageError(f"{table}: accepted is a file accuracy_checking_result_<14 digits>.csv")
+        raise UsageError(tr("{table}: accepted is a file accuracy_checking_result_<14 digits>.csv", table=table))
     path = table.with_name(f"{PREFIX}{named[1]}{SUFFIX}")
     if not path.exists():
         raise UsageError(
-            f"{table}: there is no {path.name} beside it: that run came to its end, or another tool made it; start anew"
+            tr(
+                "{table}: there is no {name} beside it: that run came to its end, or another tool made it; start anew",
+                table=table,
+                name=path.name,
+            )
         )
     try:
         journal = Journal(path, key)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be gone on with: {error.strerror or error}") from error
+        raise UsageError(
+            tr("{path}: cannot be gone on with: {strerror}", path=path, strerror=error.strerror or error)
+        ) from error
     if not journal.done:
-        logger.warning("%s: was of another dump or other options; all is checked anew", path)
+        logger.warning(tr("{path}: was of another dump or other options; all is checked anew", path=path))
     return journal

@@ -1,13 +1,13 @@
 """The processes that hold one framework: run the APIs they are asked to, one after the other, until nobody asks.
 
-``python -m msprobe_ms.accuracy.execution.server ROLE FRAMEWORK DESCRIPTOR [REFERENCES]``. ROLE is ``device``, which
-runs APIs of FRAMEWORK, or ``reference``, which runs what stands for them. The process imports the framework and forks
-the ones that run APIs (`nursery`).
+``python -m msprobe_ms.accuracy.execution.server FRAMEWORK DESCRIPTOR``. The process imports the framework and forks the
+ones that run APIs (`nursery`), each asked for with its `Role`.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import socket
 import sys
@@ -16,13 +16,15 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from msprobe_ms.accuracy.execution.messages import Answer, Describe, Described, Raised, Ran, Refused, Request
+from msprobe_ms.accuracy.execution.messages import Answer, Describe, Described, Raised, Ran, Refused, Request, Role
 from msprobe_ms.accuracy.execution.nursery import end_with_parent, keep
-from msprobe_ms.accuracy.execution.roles import finder, import_for
+from msprobe_ms.accuracy.execution.roles import finder
 from msprobe_ms.accuracy.execution.runnable import Find
 from msprobe_ms.accuracy.judging.reasons import NO_GRADIENT, NO_KERNEL
+from msprobe_ms.frameworks import runner_class
 from msprobe_ms.frameworks.api_calls import ApiOutcome, NoGradientError, NoKernelError
 from msprobe_ms.support.text import printable
+from msprobe_ms.support.translation import tr
 
 #: Defaults of arguments that mean the same in another process.
 _PLAIN = (type(None), bool, int, float, str)
@@ -74,9 +76,9 @@ def _answer(request: Request, find: Find, seed: Callable[[int], None]) -> Answer
                 outcomes.append(None)
         return Ran(tuple(outcomes), found.how)
     except NoKernelError as error:
-        return Refused(f"{NO_KERNEL}: {first_line(error)}")
+        return Refused(tr("{reason}: {error}", reason=NO_KERNEL, error=first_line(error)))
     except NoGradientError as error:
-        return Refused(f"{NO_GRADIENT}: {first_line(error)}")
+        return Refused(tr("{reason}: {error}", reason=NO_GRADIENT, error=first_line(error)))
     except NotImplementedError as error:
         return Refused(_told(error))
     except Exception as error:
@@ -85,7 +87,7 @@ def _answer(request: Request, find: Find, seed: Callable[[int], None]) -> Answer
 
 
 def _told(error: Exception) -> str:
-    return f"error: {type(error).__name__}: {first_line(error)}"
+    return tr("error: {what}", what=f"{type(error).__name__}: {first_line(error)}")
 
 
 def first_line(error: BaseException) -> str:
@@ -96,18 +98,19 @@ def first_line(error: BaseException) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     """Serve by children, at the control socket that was handed over."""
-    role, framework, descriptor, *references = arguments
+    framework, descriptor = arguments
     os.dup2(2, 1)  # what a framework prints is no answer of the command
     end_with_parent()
     _end_first()
-    import_for(role, framework)
-
-    def begin(connection: Connection) -> None:
-        find, seed = finder(role, framework, references[0] if references else None)
-        connection.send("ready")
-        serve(connection, find, seed)
-
+    runner_class(framework)
     keep(socket.socket(fileno=int(descriptor)), begin)
+
+
+def begin(message: bytes, connection: Connection) -> None:
+    """Be the process of the role that ``message`` names."""
+    find, seed = finder(Role(*json.loads(message)))
+    connection.send("ready")
+    serve(connection, find, seed)
 
 
 def _end_first() -> None:

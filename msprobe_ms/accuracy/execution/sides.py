@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msprobe_ms.accuracy.calls import ApiCall, RecordedTensor, argument_leaves, map_arguments
 from msprobe_ms.accuracy.data import CannotDraw, drawn
 from msprobe_ms.accuracy.execution.companion import CannotStart, Companion
-from msprobe_ms.accuracy.execution.messages import DEVICE, REFERENCE, Answer, Raised, Ran, Refused, Request
+from msprobe_ms.accuracy.execution.messages import DEVICE, REFERENCE, Answer, Raised, Ran, Refused, Request, Role
 from msprobe_ms.accuracy.execution.recorded import aligned_gradients, recorded_source
 from msprobe_ms.accuracy.judging.reasons import DATA_FILE_MISSING, NO_REFERENCE
 from msprobe_ms.accuracy.options import Options
@@ -24,6 +24,7 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.dump.dialects import apis_of
 from msprobe_ms.frameworks.api_calls import Arguments, Value
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.workers import free_memory
 
 #: What a check holds at most of its arguments and results, as float64: sets of arguments, two sides, copies.
@@ -46,9 +47,9 @@ class Run(NamedTuple):
 
 
 @cache
-def _companion(thread: int, role: str, framework: str, **how: str | int | None) -> Companion:
+def _companion(thread: int, role: Role, **how: str | int | None) -> Companion:
     """The process of a role that this thread of this process asks; it ends with this one."""
-    return Companion(role, framework, **how)  # type: ignore[arg-type]
+    return Companion(role, **how)  # type: ignore[arg-type]
 
 
 def _device_of(options: Options) -> int | None:
@@ -63,16 +64,14 @@ class Sides:
 
     def __init__(self, call: ApiCall, options: Options) -> None:
         self._call, self._options = call, options
-        self._reference = _companion(
-            get_ident(),
-            REFERENCE,
-            options.framework,
-            references=None if options.references is None else str(options.references),
-            interpreter=options.reference_python,
-        )
+        references = None if options.references is None else str(options.references)
+        role = Role(REFERENCE, options.framework, references)
+        self._reference = _companion(get_ident(), role, interpreter=options.reference_python)
         self._device = None
         if not options.recorded:
-            self._device = _companion(get_ident(), DEVICE, options.framework, device=_device_of(options))
+            self._device = _companion(get_ident(), Role(DEVICE, options.framework), device=_device_of(options))
+            self._reference.begin()  # both import at the same time
+            self._device.begin()
 
     @property
     def runs_device(self) -> bool:
@@ -87,11 +86,11 @@ class Sides:
         elements = sum(math.prod(leaf.shape) for leaf in leaves if isinstance(leaf, RecordedTensor))
         need = elements * 8 * _COPIES
         if need > _SMALL and need > free_memory():
-            raise Skip(f"error: MemoryError: its tensors need {need / 2**30:.1f} GiB here")
+            raise Skip(tr("error: MemoryError: its tensors need {need:.1f} GiB here", need=need / 2**30))
 
     def _arguments(self) -> Arguments:
         if self._call.arguments is None:
-            raise Skip("no forward entry")
+            raise Skip(tr("no forward entry"))
         return self._call.arguments
 
     def data(self) -> Data:
@@ -115,9 +114,9 @@ class Sides:
                 gradients = tuple(source(leaf) if isinstance(leaf, RecordedTensor) else None for leaf in incoming)
             return Data(self._valid(map_arguments(self._arguments(), value)), gradients)
         except MissingTensorError as error:
-            raise Skip(f"{DATA_FILE_MISSING}: {error}") from error
+            raise Skip(tr("{reason}: {error}", reason=DATA_FILE_MISSING, error=error)) from error
         except DumpFormatError as error:
-            raise Skip(f"data file cannot be read: {error}") from error
+            raise Skip(tr("data file cannot be read: {error}", error=error)) from error
         except CannotDraw as error:
             raise Skip(f"error: {error}") from error
         except NotReproducible as error:
@@ -195,7 +194,7 @@ class Sides:
         if isinstance(device, (Refused, Raised)):
             raise Skip(device.reason)
         if device.how == reference.how and not self._options.same_library:
-            raise Skip(f"{NO_REFERENCE} but {device.how} itself (--self)")
+            raise Skip(tr("the only reference is this {how} itself; check with --self", how=device.how))
         return reference, device
 
     def reference(self, data: Data) -> Run | None:
@@ -247,7 +246,7 @@ class Sides:
         """What the dump holds of the results."""
         call = self._call
         if call.outputs is None:
-            return Refused("no results were recorded")
+            return Refused(tr("no results were recorded"))
         load = recorded_source(self._options.dump, self._options.tensor_folder)
 
         def value(leaf: Any) -> Any:
@@ -259,9 +258,9 @@ class Sides:
             if call.input_gradients is not None:
                 aligned = aligned_gradients(self._arguments(), call.input_gradients)
                 gradients = None if aligned is None else (tuple(map(value, aligned)),)
-                reason = "the recorded gradients do not fit the arguments" if aligned is None else ""
+                reason = tr("the recorded gradients do not fit the arguments") if aligned is None else ""
         except DumpFormatError as error:
-            return Refused(f"{DATA_FILE_MISSING}: {error}")
+            return Refused(tr("{reason}: {error}", reason=DATA_FILE_MISSING, error=error))
         return Run("recorded", (outputs,), gradients, reason)
 
     def again(self, data: Data) -> Run | None:

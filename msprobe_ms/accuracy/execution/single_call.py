@@ -9,6 +9,7 @@ from msprobe_ms.accuracy.error_data import ErrorData
 from msprobe_ms.accuracy.execution.sides import Sides, Skip
 from msprobe_ms.accuracy.options import Options
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 
 
 def save_call(call: ApiCall, options: Options, folder: Path) -> Path:
@@ -21,7 +22,7 @@ def save_call(call: ApiCall, options: Options, folder: Path) -> Path:
         data = sides.data()
         reference = sides.reference(data)
     except Skip as skip:
-        raise UsageError(f"{call.name}: {skip}") from skip
+        raise UsageError(tr("{name}: {skip}", name=call.name, skip=skip)) from skip
     results, gradients = (None, None)
     if reference is not None:
         results, gradients = reference.outputs[0], reference.gradients[0] if reference.gradients else None
@@ -30,7 +31,16 @@ def save_call(call: ApiCall, options: Options, folder: Path) -> Path:
             data.arguments, data.gradients or (), [results, None], [gradients, None]
         )
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
+        raise UsageError(
+            tr("{folder}: cannot be written: {strerror}", folder=folder, strerror=error.strerror or error)
+        ) from error
     if script is None:
-        raise UsageError(f"{call.name}: no script can be written of functions of {options.framework} {call.prefix}")
+        raise UsageError(
+            tr(
+                "{name}: no script can be written of functions of {framework} {prefix}",
+                name=call.name,
+                framework=options.framework,
+                prefix=call.prefix,
+            )
+        )
     return script

@@ -13,6 +13,7 @@ from msprobe_ms.accuracy.judging.peer_rules import generation_of
 from msprobe_ms.accuracy.judging.standards import FIGURES, STANDARD_DTYPES, Standard, level_of, standard_of
 from msprobe_ms.accuracy.judging.thresholds import Thresholds
 from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.support.translation import tr
 
 Cells = dict[str, "float | str | None"]
 
@@ -72,24 +73,25 @@ class Verdict(NamedTuple):
     cells: Cells
     algorithm: str = " "
     message: str = ""
-    rule: str = "not compared"
+    rule: str = tr("not compared")
 
 
 def judge_pair(api: str, target: Side, golden: Side, thresholds: Thresholds, profile: Profile) -> Verdict:
     """Judge an output of ``api`` (the last part of its name) by the figures of both tables."""
-    for side, who in ((target, "target"), (golden, "golden")):
+    for side, who in ((target, tr("target")), (golden, tr("golden"))):
         if side.wrong:
-            return Verdict(Status.SKIP, {}, message=f"{who}: {side.wrong}")
+            return Verdict(Status.SKIP, {}, message=tr("{who}: {what}", who=who, what=side.wrong))
         if side.status == Status.SKIP or not side.dtype:
-            return Verdict(Status.SKIP, {}, message=f"{who}: {side.message or 'was not compared with its reference'}")
+            what = side.message or tr("was not compared with its reference")
+            return Verdict(Status.SKIP, {}, message=tr("{who}: {what}", who=who, what=what))
     if not any(value is not None for value in target.figures.values()) and target.status == Status.ERROR:
-        return Verdict(Status.ERROR, {}, message=target.message or "error in the pre-check", rule="pre-check")
+        return Verdict(Status.ERROR, {}, message=target.message or tr("error in the pre-check"), rule="pre-check")
     dtype = parse_dtype(target.dtype)
     if dtype.kind in ("float", "complex") and dtype.name not in STANDARD_DTYPES:
         return Verdict(Status.SKIP, {}, message=NOT_SUPPORTED)
     standard = _standard(api, target, golden, profile)
     if standard is None:
-        reason = "the figures of its standard of comparison are not in both tables"
+        reason = tr("the figures of its standard of comparison are not in both tables")
         return Verdict(Status.SKIP, {}, message=reason)
     verdict = _Judge(api, dtype.name, target, golden, thresholds, profile).by(standard)
     if verdict.status is Status.ERROR and api == "topk":
@@ -101,7 +103,8 @@ def _within_rounding(verdict: Verdict, target: Side) -> Verdict:
     """Ours: what is as exact as a correct computation passes, however much more exact the golden is."""
     excess = target.figures.get(EXCESS)
     if verdict.status in (Status.WARNING, Status.ERROR) and excess is not None and excess <= 1.0:
-        return verdict._replace(status=Status.PASS, rule="within what a correct result may be off by")
+        rule = tr("within what a correct result may be off by")
+        return verdict._replace(status=Status.PASS, rule=rule, message="")
     return verdict
 
 
@@ -208,4 +211,10 @@ class _Judge(NamedTuple):
 
     def _verdict(self, standard: Standard, status: Status, cells: Cells, message: str) -> Verdict:
         version = "26.x" if generation_of(self.profile) == "latest" else "1.1.0"
-        return Verdict(status, cells, standard.algorithm, message, f"{standard} of msprobe {version}")
+        return Verdict(
+            status,
+            cells,
+            standard.algorithm,
+            message,
+            tr("{standard} of msprobe {version}", standard=standard, version=version),
+        )

@@ -10,6 +10,7 @@ from msprobe_ms.accuracy.judging.findings import ALLOWED, EXCESS, ULP, Finding, 
 from msprobe_ms.accuracy.judging.model import Status
 from msprobe_ms.accuracy.judging.ulp import float_format, spacing
 from msprobe_ms.arrays.typed import TypedArray, rounded
+from msprobe_ms.support.translation import tr
 
 #: Steps of a function may overflow so many times below the largest number, as squares and exponentials in gradients.
 _STEPS_OVERFLOW = 4.0
@@ -25,10 +26,15 @@ def judge_exact(bench: TypedArray, device: TypedArray, expected: np.ndarray | fl
         unequal &= ~(np.abs(wide(d) - wide(b)) <= explained_errors(expected, d.shape))
     count = int(np.count_nonzero(unequal))
     if not count:
-        return Finding(Status.PASS, "exact", "", {ULP: 0.0, ALLOWED: 0.0, EXCESS: 0.0})
+        return Finding(Status.PASS, tr("exact"), "", {ULP: 0.0, ALLOWED: 0.0, EXCESS: 0.0})
     where = first(unequal)
-    message = f"{counted(count, unequal.size)} unequal; first at {place(where)}: {beside(b, d, where)}"
-    return Finding(Status.ERROR, "exact", message, _exact_figures(b, d, device.dtype))
+    message = tr(
+        "{counted} unequal; first at {place}: {values}",
+        counted=counted(count, unequal.size),
+        place=place(where),
+        values=beside(b, d, where),
+    )
+    return Finding(Status.ERROR, tr("exact"), message, _exact_figures(b, d, device.dtype))
 
 
 def _exact_figures(b: np.ndarray, d: np.ndarray, dtype: str) -> dict[str, float | None]:
@@ -66,10 +72,16 @@ def misplaced(b: np.ndarray, d: np.ndarray, explained: np.ndarray | None, larges
         overflowed = np.isinf(d) & (np.abs(b) >= largest / _STEPS_OVERFLOW) & (np.sign(b) == np.sign(d))
     near = bool(overflowed[wrong].all())
     where = first(wrong)
-    what = "infinite, as a step before overflows" if near else "with another NaN or infinity"
-    message = f"{counted(count, wrong.size)} {what}; first at {place(where)}: {beside(b, d, where)}"
+    what = tr("infinite, as a step before overflows") if near else tr("with another NaN or infinity")
+    message = tr(
+        "{counted} {what}; first at {place}: {values}",
+        counted=counted(count, wrong.size),
+        what=what,
+        place=place(where),
+        values=beside(b, d, where),
+    )
     figures = {ULP: None, ALLOWED: None, EXCESS: math.inf}
-    return Finding(Status.WARNING if near else Status.ERROR, "NaN and infinity", message, figures)
+    return Finding(Status.WARNING if near else Status.ERROR, tr("NaN and infinity"), message, figures)
 
 
 def explained_errors(expected: np.ndarray | float | None, shape: tuple[int, ...]) -> np.ndarray:

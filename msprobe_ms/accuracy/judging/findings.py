@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from msprobe_ms.accuracy.judging.model import Status
+from msprobe_ms.support.translation import tr, tr_count
 
 #: Error of the worst element, what it is allowed, and the first over the second.
 ULP, ALLOWED, EXCESS = "ulp", "allowed_ulp", "error_over_allowed"
@@ -25,7 +26,8 @@ class Finding(NamedTuple):
 
 def counted(count: int, total: int) -> str:
     """Say how many elements of a tensor something is said of."""
-    return f"{count} of {total} element{'' if total == 1 else 's'} {'is' if count == 1 else 'are'}"
+    elements = tr_count("{count} element", "{count} elements", total)
+    return tr_count("{count} of {elements} is", "{count} of {elements} are", count, elements=elements)
 
 
 def first(mask: np.ndarray) -> tuple[int, ...]:
@@ -45,7 +47,7 @@ def place(where: tuple[int, ...]) -> str:
 
 def beside(b: np.ndarray, d: np.ndarray, where: tuple[int, ...]) -> str:
     """Tell the element of both sides at a place."""
-    return f"{shown(d[where])} beside {shown(b[where])} of the reference"
+    return tr("{value}, reference {right}", value=shown(d[where]), right=shown(b[where]))
 
 
 def shown(value: np.generic) -> str:

@@ -18,8 +18,9 @@ from msprobe_ms.accuracy.judging.standards import Standard, standard_of
 from msprobe_ms.accuracy.judging.thresholds import Thresholds
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.support.translation import tr
 
-NO_REFERENCE_GRADIENT = "no gradient of the reference"
+NO_REFERENCE_GRADIENT = tr("no gradient of the reference")
 
 #: What a plain float counts as: a framework's numbers are of float32, whatever Python makes of them.
 _PLAIN_FLOAT = "float32"
@@ -138,7 +139,7 @@ class _Request(NamedTuple):
         standard = standard_of(self.api.last, self.device.dtype, self.profile, float8_arguments=self.float8_arguments)
         shapes = self.bench.values.shape, self.device.values.shape
         if shapes[0] != shapes[1]:
-            told = f"The shapes differ: {list(shapes[1])} beside {list(shapes[0])} of the reference."
+            told = f"The shapes differ: {list(shapes[1])} reference {list(shapes[0])}."
             message = told if self.api.of_pytorch else peer.INVALID_FOR_MINDSPORE
             verdict = peer.Verdict(Status.ERROR, message)
             return _Result(Finding(Status.ERROR, "shape", told), verdict, standard, {})
@@ -159,7 +160,9 @@ class _Request(NamedTuple):
             return peer.judge_as_mindspore(figures, self.thresholds), figures
         if not is_float:
             equal = figures[fig.UNEQUAL] == 0
-            return peer.Verdict(Status.PASS if equal else Status.ERROR, "" if equal else "Elements differ."), figures
+            return peer.Verdict(
+                Status.PASS if equal else Status.ERROR, "" if equal else tr("Elements differ.")
+            ), figures
         return peer.judge_as_pytorch(self.api, pair, figures, self.thresholds), figures
 
     def _unequal(self) -> np.ndarray:
@@ -168,14 +171,14 @@ class _Request(NamedTuple):
     def _own(self) -> Finding:
         if peer.is_dropout(self.api):
             status, message = peer.judge_dropout(self.bench.values, self.device.values, self.thresholds)
-            return Finding(status, "zeros of dropout", message)
+            return Finding(status, tr("zeros of dropout"), message)
         return judge_own(self.api, self.bench, self.device, self.thresholds, size=self.size, expected=self.expected)
 
     def values(self) -> _Result:
         """The verdict where one side at least is no tensor."""
         figures: dict[str, float | None] = {}
         if self.bench is None and self.device is None:
-            skip = Finding(Status.SKIP, "nothing to compare", "neither side gives a value")
+            skip = Finding(Status.SKIP, tr("nothing to compare"), tr("neither side gives a value"))
             return _Result(skip, peer.Verdict(Status.SKIP), Standard.BINARY, figures)
         own = self._of_values()
         verdict = peer.Verdict(Status.PASS)
@@ -186,26 +189,31 @@ class _Request(NamedTuple):
         elif self._types_differ():
             verdict = peer.Verdict(Status.ERROR, peer.TYPES_DIFFER)
         elif not equal_values(self.bench, self.device):
-            verdict = peer.Verdict(Status.ERROR, "Values differ.")
+            verdict = peer.Verdict(Status.ERROR, tr("Values differ."))
         if not self._types_differ():
             figures[fig.UNEQUAL] = 0.0 if equal_values(self.bench, self.device) else 1.0
         return _Result(own, verdict, Standard.BINARY, figures)
 
     def _of_values(self) -> Finding:
         if isinstance(self.bench, Absent) or isinstance(self.device, Absent):
-            more = "more" if isinstance(self.bench, Absent) else "fewer"
-            return Finding(Status.ERROR, "number of outputs", f"{more} outputs than the reference gives")
+            more = isinstance(self.bench, Absent)
+            what = tr("more outputs than the reference gives") if more else tr("fewer outputs than the reference gives")
+            return Finding(Status.ERROR, tr("number of outputs"), what)
         if self.api.is_backward and self._is_no_gradient():
-            return Finding(Status.PASS, "no gradient", "no gradient beside a gradient of zeros")
+            return Finding(Status.PASS, tr("no gradient"), tr("one side has no gradient, the other has zeros"))
         if self._types_differ():
-            kinds = _kind(self.device), _kind(self.bench)
-            return Finding(Status.ERROR, "type", f"{kinds[0]} beside {kinds[1]} of the reference")
+            kinds = tr("{value}, reference {right}", value=_kind(self.device), right=_kind(self.bench))
+            return Finding(Status.ERROR, "type", kinds)
         if all(_is_number(each) for each in (self.bench, self.device)) and isinstance(self.device, (float, complex)):
             one, other = (_as_array(each) for each in (self.bench, self.device))
             return judge_own(self.api, one, other, self.thresholds, size=self.size, expected=self.expected)
         if equal_values(self.bench, self.device):
             return Finding(Status.PASS, "exact")
-        return Finding(Status.ERROR, "exact", f"{_told(self.device)} beside {_told(self.bench)} of the reference")
+        return Finding(
+            Status.ERROR,
+            "exact",
+            tr("{value}, reference {right}", value=_told(self.device), right=_told(self.bench)),
+        )
 
     def _is_no_gradient(self) -> bool:
         sides = self.bench, self.device
@@ -242,10 +250,10 @@ def _as_array(value: complex) -> TypedArray:
 def _kind(value: Any) -> str:
     """What a value is, in words; numbers are of one kind."""
     if isinstance(value, TypedArray):
-        return f"a tensor of {parse_dtype(value.dtype).name}"
+        return tr("a tensor of {name}", name=parse_dtype(value.dtype).name)
     if value is None:
-        return "nothing"
-    return "a number" if _is_number(value) else f"a value of type {type(value).__name__}"
+        return tr("nothing")
+    return tr("a number") if _is_number(value) else tr("a value of type {name}", name=type(value).__name__)
 
 
 def _told(value: Any) -> str:

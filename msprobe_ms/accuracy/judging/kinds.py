@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from msprobe_ms.accuracy.judging.model import ApiKey
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.yaml_files import read_texts
 
 #: Bytes that the lists may have.
@@ -26,6 +27,19 @@ class Kind(str, Enum):
     OTHER = "other"
 
     __str__ = str.__str__
+
+
+def kind_word(kind: Kind) -> str:
+    """Return a way of computing as a page tells it."""
+    words = {
+        Kind.EXACT: tr("exact"),
+        Kind.POINTWISE: tr("pointwise"),
+        Kind.CANCELLING: tr("cancelling"),
+        Kind.REDUCTION: tr("reduction"),
+        Kind.PRODUCT: tr("product"),
+        Kind.OTHER: tr("other"),
+    }
+    return words[kind]
 
 
 def kind_of(api: ApiKey) -> Kind:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from msprobe_ms.accuracy.judging.kinds import plain_name
 from msprobe_ms.accuracy.judging.model import ApiKey
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.yaml_files import read_texts
 
 #: Bytes that the list may have.
@@ -36,7 +37,7 @@ def known_error(api: ApiKey, dtype: str) -> KnownError | None:
     bounds = found.get(api.direction, {}).get(dtype) if found is not None else None
     if found is None or bounds is None:
         return None
-    return KnownError(found["reason"], float(bounds.get("absolute", 0.0)), float(bounds.get("relative", 0.0)))
+    return KnownError(tr(found["reason"]), float(bounds.get("absolute", 0.0)), float(bounds.get("relative", 0.0)))
 
 
 @lru_cache(maxsize=1)

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any, Literal, NamedTuple
 
+from msprobe_ms.support.translation import tr
+
 #: Whose rules decide, and whose columns are written: ours, those of msprobe 1.1.0, those of 26.x.
 Profile = Literal["own", "v110", "latest"]
 PROFILES: tuple[Profile, ...] = ("own", "v110", "latest")
@@ -144,5 +146,5 @@ def _plain(value: float | None) -> float | str | None:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(tr("{value} is no text", value=repr(value)))
     return value

@@ -18,13 +18,14 @@ import numpy as np
 
 from msprobe_ms.accuracy.judging.exact import explained_errors, judge_exact, misplaced, wide
 from msprobe_ms.accuracy.judging.findings import ALLOWED, EXCESS, ULP, Finding, beside, counted, place, place_of
-from msprobe_ms.accuracy.judging.kinds import Kind, kind_of, plain_name, terms
+from msprobe_ms.accuracy.judging.kinds import Kind, kind_of, kind_word, plain_name, terms
 from msprobe_ms.accuracy.judging.known_errors import known_error
 from msprobe_ms.accuracy.judging.model import ApiKey, Status
 from msprobe_ms.accuracy.judging.thresholds import Thresholds
 from msprobe_ms.accuracy.judging.ulp import FloatFormat, float_format, real_dtype, spacing
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray, rounded
+from msprobe_ms.support.translation import tr
 
 #: With so many more bits a reference is exact.
 _EXACT_BITS = 20
@@ -63,7 +64,7 @@ def judge_own(
         bench = bench if format_ is None else _with_limits_of(bench, device, format_)
         return judge_exact(bench, device, None if kind is Kind.EXACT else expected)
     if not device.values.size:
-        return Finding(Status.PASS, "no elements", "", {ULP: 0.0, ALLOWED: 0.0, EXCESS: 0.0})
+        return Finding(Status.PASS, tr("no elements"), "", {ULP: 0.0, ALLOWED: 0.0, EXCESS: 0.0})
     bench = _with_limits_of(bench, device, format_)
     explained = None if expected is None else explained_errors(expected, bench.values.shape)
     bench = TypedArray(bench.dtype, rounded_range(bench, device.dtype))
@@ -140,10 +141,27 @@ def _rounding(
         known = _known(api, device.dtype, scales, errors, allowed * limit, size)
         status = Status.WARNING if known else Status.ERROR
     count = counted(int(np.count_nonzero(excess > 1.0)), excess.size)
-    message = known + (
-        f"{count} off by more than is allowed; most at {place(worst)}: {beside(b, d, worst)}, "
-        f"{found[ULP]:.4g} ULP of {parse_dtype(device.dtype).name}, {found[ALLOWED]:.4g} allowed"
-    )
+    told = {
+        "count": count,
+        "place": place(worst),
+        "values": beside(b, d, worst),
+        "error": found[ULP],
+        "name": parse_dtype(device.dtype).name,
+        "allowed": found[ALLOWED],
+    }
+    if status is Status.ERROR or known:
+        message = known + tr(
+            "{count} off by more than is allowed; most at {place}: {values}, {error:.4g} ULP of {name}, "
+            "{allowed:.4g} allowed",
+            **told,
+        )
+    else:
+        message = tr(
+            "{count} off by more than is expected; most at {place}: {values}, {error:.4g} ULP of {name}, "
+            "{allowed:.4g} expected, more than {limit:.4g} would be an error",
+            **told,
+            limit=limit * found[ALLOWED],
+        )
     return Finding(status, rule, message, found)
 
 
@@ -154,7 +172,7 @@ def _known(api: ApiKey, dtype: str, scales: _Scales, errors: np.ndarray, allowed
         return ""
     absolute = known.absolute * (max(1.0, size.magnitude) if api.is_backward else 1.0)
     within = errors <= np.maximum(allowed, absolute + known.relative * scales.magnitudes)
-    return f"known: {known.reason}; " if within.all() else ""
+    return tr("known: {reason}; ", reason=known.reason) if within.all() else ""
 
 
 def _steps(bench: TypedArray, device: TypedArray, scales: _Scales, floor: float) -> np.ndarray:
@@ -202,5 +220,13 @@ def _roundings(api: ApiKey, kind: Kind, device: TypedArray, thresholds: Threshol
         grown *= thresholds.number("own", "composite_growth")
     allowed = thresholds.table("own", "apis")
     times = next((allowed[name] for name in allowed if plain_name(name) == plain_name(api.last)), 1.0)
-    rule = f"{kind}: {one:g} ULP" if count <= 1 else f"{kind}: {one + grown:.4g} ULP for sums of {count:.0f} terms"
-    return (one + grown) * times, rule if times == 1.0 else f"{rule}, {times:g} times for {api.last}"
+    rule = (
+        tr("{kind}: {one:g} ULP", kind=kind_word(kind), one=one)
+        if count <= 1
+        else tr(
+            "{kind}: {one:.4g} ULP for sums of {count:.0f} terms", kind=kind_word(kind), one=one + grown, count=count
+        )
+    )
+    return (one + grown) * times, rule if times == 1.0 else tr(
+        "{rule}, {times:g} times for {last}", rule=rule, times=times, last=api.last
+    )

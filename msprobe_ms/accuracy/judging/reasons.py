@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-NO_REFERENCE = "no reference"
-NO_KERNEL = "no kernel on this device"
-NOT_IN_WHITE_LIST = "not in white list"
-IN_BLACK_LIST = "in black list"
-RANDOM_OUTPUT = "random output"
-NEEDS_RECORDED_MASK = "needs recorded mask"
-IN_PLACE = "in-place not reproducible"
-DISTRIBUTED = "distributed"
-NO_GRADIENT = "no gradient"
-DATA_FILE_MISSING = "data file missing"
-NOT_RECEIVED = "not received"
-LOST_WITH_WORKER = "lost with worker"
+from msprobe_ms.support.translation import tr
+
+NO_REFERENCE = tr("no reference")
+NO_KERNEL = tr("no kernel on this device")
+NOT_IN_WHITE_LIST = tr("not in white list")
+IN_BLACK_LIST = tr("in black list")
+RANDOM_OUTPUT = tr("random output")
+NEEDS_RECORDED_MASK = tr("needs recorded mask")
+IN_PLACE = tr("in-place not reproducible")
+DISTRIBUTED = tr("distributed")
+NO_GRADIENT = tr("no gradient")
+DATA_FILE_MISSING = tr("data file missing")
+NOT_RECEIVED = tr("not received")
+LOST_WITH_WORKER = tr("lost with worker")
 
 
 def timed_out(seconds: float) -> str:
@@ -22,7 +24,7 @@ def timed_out(seconds: float) -> str:
     >>> timed_out(60.0)
     'timed out after 60 s'
     """
-    return f"timed out after {seconds:g} s"
+    return tr("timed out after {seconds:g} s", seconds=seconds)
 
 
 def crashed(exit_status: int) -> str:
@@ -31,7 +33,11 @@ def crashed(exit_status: int) -> str:
     >>> crashed(-11), crashed(3)
     ('crashed: signal 11', 'exit 3')
     """
-    return f"crashed: signal {-exit_status}" if exit_status < 0 else f"exit {exit_status}"
+    return (
+        tr("crashed: signal {number}", number=-exit_status)
+        if exit_status < 0
+        else tr("exit {status}", status=exit_status)
+    )
 
 
 def failed(error: BaseException) -> str:
@@ -41,7 +47,7 @@ def failed(error: BaseException) -> str:
     'error: ValueError: no such axis'
     """
     lines = str(error).strip().splitlines() or [""]
-    return f"error: {type(error).__name__}: {lines[0].strip()}".removesuffix(": ")
+    return tr("error: {what}", what=f"{type(error).__name__}: {lines[0].strip()}".removesuffix(": "))
 
 
 def kind(message: str) -> str:
@@ -50,10 +56,10 @@ def kind(message: str) -> str:
     >>> [kind(text) for text in ("timed out after 60 s", "crashed: signal 11", "error: ValueError: x", "no reference")]
     ['timed out', 'crashed', 'error: ValueError', 'no reference']
     """
-    first = message.partition("\n")[0]
+    first = message if "\n" not in message else message.partition("\n")[0]
     if first.startswith("error: "):
-        return ": ".join(first.split(": ")[:2])
-    for beginning in ("timed out", "crashed", "exit"):
+        return tr("error: {what}", what=first.split(": ")[1])
+    for beginning in (tr("timed out"), tr("crashed"), "exit"):
         if first.startswith(beginning):
-            return "crashed" if beginning == "exit" else beginning
+            return tr("crashed") if beginning == "exit" else beginning
     return first

@@ -12,6 +12,7 @@ import yaml
 
 from msprobe_ms.support.number_file import NumberFile, is_empty, spoken
 from msprobe_ms.support.text import suggestion
+from msprobe_ms.support.translation import tr, tr_list
 
 #: Tables whose keys the user chooses: names of APIs.
 _OPEN = frozenset({"own.apis"})
@@ -60,7 +61,7 @@ class _Reader(NumberFile):
 
     def read(self) -> Table:
         """The file as it is, without defaults."""
-        return self._read(self.root(), "the file")
+        return self._read(self.root(), tr("the file"))
 
     def changed(self, defaults: Table) -> Table:
         """The defaults with what the file changes."""
@@ -76,18 +77,31 @@ class _Reader(NumberFile):
     def _merged(self, node: yaml.Node, defaults: Table, place: str) -> Table:
         if is_empty(node):
             return defaults
-        keys = "names of APIs" if place in _OPEN else ", ".join(defaults)
-        here = place or "the file"
+        keys = tr("names of APIs") if place in _OPEN else tr_list(defaults)
+        here = place or tr("the file")
         if not isinstance(node, yaml.MappingNode):
-            raise self.wrong(node, f"{here} holds {spoken(node)}", f"a mapping with keys out of {keys}")
+            raise self.wrong(
+                node,
+                tr("{here} holds {what}", here=here, what=spoken(node)),
+                tr("a mapping with keys out of {keys}", keys=keys),
+            )
         merged: dict[str, Any] = dict(defaults)
         seen = set()
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
             if not name or (name not in defaults and place not in _OPEN):
-                raise self.wrong(key, f"{here}: {spoken(key)} is no threshold{suggestion(name, defaults)}", keys)
+                raise self.wrong(
+                    key,
+                    tr(
+                        "{here}: {key} is no threshold{suggestion}",
+                        here=here,
+                        key=spoken(key),
+                        suggestion=suggestion(name, defaults),
+                    ),
+                    keys,
+                )
             if name in seen:
-                raise self.wrong(key, f"{here}: {name} appears twice", "one value of each")
+                raise self.wrong(key, tr("{here}: {name} appears twice", here=here, name=name), tr("one value of each"))
             seen.add(name)
             inner, default = f"{place}.{name}" if place else name, defaults.get(name)
             if isinstance(default, Mapping):

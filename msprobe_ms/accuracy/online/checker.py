@@ -29,6 +29,7 @@ from msprobe_ms.dump.writing.journal import JOURNAL_NAME
 from msprobe_ms.remote.spool import DUMP, Sample, Spool
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Seconds between two looks at the spool.
 _PAUSE = 0.1
@@ -70,7 +71,9 @@ class Checker:
         try:
             calls = self._read(sample)
         except (MsprobeError, OSError) as error:
-            self._table.add(ApiResult(sample.step, Status.SKIP, None, f"the sample cannot be read: {error}"))
+            self._table.add(
+                ApiResult(sample.step, Status.SKIP, None, tr("the sample cannot be read: {error}", error=error))
+            )
         else:
             if calls is not None:
                 self._judge_calls(sample, calls, device)
@@ -102,7 +105,12 @@ class Checker:
                 self._table.add(skipped(named, reason))
                 continue
             # Should this process die of the call, it is not tried again.
-            self._table.begin(skipped(named, f"{LOST_WITH_WORKER}: the process that judges ended in it"))
+            self._table.begin(
+                skipped(
+                    named,
+                    tr("{lost}: the process that judges ended in it", lost=LOST_WITH_WORKER),
+                )
+            )
             saved = self._errors if self._saved < _MOST_SAVED else None
             result = check(Task(named, options, saved))
             self._table.add(result)
@@ -116,7 +124,9 @@ class Checker:
         self._saved += bool(wrong)
         if wrong and api not in self._wrong and len(self._wrong) < _MOST_NAMED:
             self._wrong.add(api)
-            logger.warning("check: %s is wrong: %s", wrong[0].name, wrong[0].message or wrong[0].rule)
+            logger.warning(
+                tr("check: {name} is wrong: {message}", name=wrong[0].name, message=wrong[0].message or wrong[0].rule)
+            )
 
 
 def _options(judging: Judging) -> Options:

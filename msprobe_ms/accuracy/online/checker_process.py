@@ -6,9 +6,10 @@ from msprobe_ms.accuracy.online.settings import Judging
 from msprobe_ms.remote.beside import ProcessBeside
 from msprobe_ms.remote.spool import Spool
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
-_NOT_REACHED = "timed out: the process that judges did not come to it"
-_DIED = "lost with worker: the process that judges could not be kept alive"
+_NOT_REACHED = tr("timed out: the process that judges did not come to it")
+_DIED = tr("lost with worker: the process that judges could not be kept alive")
 
 
 class CheckerProcess(ProcessBeside):
@@ -16,7 +17,7 @@ class CheckerProcess(ProcessBeside):
 
     def __init__(self, spool: Spool, judging: Judging) -> None:
         module = "msprobe_ms.accuracy.online.checker"
-        super().__init__(spool, module, judging.to_json(), judging.patience, "judges", "check")
+        super().__init__(spool, module, judging.to_json(), judging.patience, tr("judges"), "check")
 
     def finish(self) -> None:
         """Wait until all is judged, as long as something is; what is left then gets rows that say so."""
@@ -25,4 +26,6 @@ class CheckerProcess(ProcessBeside):
             return
         reason = _NOT_REACHED if done is None else _DIED
         if not (self.start(reason) and self.waited()):
-            logger.warning("check: tables are as they were last; what was not judged is in %s", self._spool.folder)
+            logger.warning(
+                tr("check: tables are as they were last; what was not judged is in {folder}", folder=self._spool.folder)
+            )

@@ -7,7 +7,6 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,9 @@ from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.remote.addresses import Address
 from msprobe_ms.remote.sending import SenderProcess, Sending, client_name
 from msprobe_ms.remote.spool import DUMP, Progress, Spool
+from msprobe_ms.support.interruptions import interrupts, suppress_own
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Seconds from one report of how far the training is to the next, where nothing is sampled.
 _BETWEEN_REPORTS = 1.0
@@ -156,7 +157,7 @@ class SamplingDriver:
         """Have a sample judged; one without a call is removed."""
         if not (folder / DUMP).exists():
             shutil.rmtree(folder, ignore_errors=True)
-            with suppress(OSError):
+            with suppress_own(OSError):
                 folder.parent.rmdir()
         elif self._spool is not None and self._process is not None:
             step = _step_of(folder)
@@ -184,7 +185,7 @@ class SamplingDriver:
             return
         if not self._samples:
             self._spool.discard()
-            logger.warning("check: nothing was judged: there was no call of an API, or none could be recorded")
+            logger.warning(tr("check: nothing was judged: no API was called, or no call could be recorded"))
             return
         self._report(ended=True)
         self._process.finish()
@@ -194,9 +195,13 @@ class SamplingDriver:
         try:
             return action()
         except Exception as error:
+            if interrupts(error):
+                raise
             if not self._failed:
                 self._failed = True
-                logger.warning("check: no more calls are sampled: %s: %s", type(error).__name__, error)
+                logger.warning(
+                    tr("check: no more calls are sampled: {name}: {error}", name=type(error).__name__, error=error)
+                )
             return None
 
 

@@ -20,12 +20,13 @@ from msprobe_ms.remote.spool import Progress
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import one_a_line
+from msprobe_ms.support.translation import tr
 
 #: Seconds from one writing of the tables to the next.
 _BETWEEN_TABLES = 10.0
-NOT_SAMPLED = "not sampled"
+NOT_SAMPLED = tr("not sampled")
 #: What was judged, in place of a dump.
-_WHAT = "calls within the training"
+_WHAT = tr("calls within the training")
 
 
 class GrowingTable:
@@ -52,7 +53,9 @@ class GrowingTable:
         try:
             self._journal.add(result.name, result.to_json())
         except OSError as error:  # the table has it all the same, at the end
-            self._say(f"{self._journal.path} cannot be written: {error.strerror or error}")
+            self._say(
+                tr("{path} cannot be written: {strerror}", path=self._journal.path, strerror=error.strerror or error)
+            )
 
     def write_when_due(self, progress: Progress) -> None:
         """Write the tables where the last time is long ago."""
@@ -65,7 +68,7 @@ class GrowingTable:
         try:
             files = write_tables(self._folder, self.timestamp, rows, self._profile, self.framework)
         except MsprobeError as error:
-            self._say(str(error))
+            self._say(tr("{error}", error=error))
         self._written = time.monotonic()
         return files
 
@@ -79,7 +82,7 @@ class GrowingTable:
             write_check_page(page, None, rows, verdict_line(_WHAT, checked))
             checked.files.append(page)
         except MsprobeError as error:
-            self._say(str(error))
+            self._say(tr("{error}", error=error))
         lines = [*summary_lines(_WHAT, checked)]
         lines[1:1] = _coverage(progress, killed=killed)
         if speaks or checked.failed:
@@ -88,7 +91,7 @@ class GrowingTable:
     def _say(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
-            logger.warning("check: %s", text)
+            logger.warning(tr("check: {text}", text=text))
 
 
 def not_sampled(progress: Progress) -> Iterator[ApiResult]:
@@ -96,18 +99,33 @@ def not_sampled(progress: Progress) -> Iterator[ApiResult]:
     for api, (seen, taken) in sorted(progress.calls.items()):
         reason = progress.unchecked.get(api, NOT_SAMPLED)
         if seen > taken:
-            text = f"{reason}: {seen - taken} of its {seen} calls in {progress.sampled} of {progress.steps} steps"
+            text = tr(
+                "{reason}: {missed} of its {seen} calls in {sampled} of {steps} steps",
+                reason=reason,
+                missed=seen - taken,
+                seen=seen,
+                sampled=progress.sampled,
+                steps=progress.steps,
+            )
             yield ApiResult(api, Status.SKIP, None, text)
 
 
 def _coverage(progress: Progress, *, killed: bool) -> Iterator[str]:
     """What the sample is of."""
     seen, taken = (sum(counts[place] for counts in progress.calls.values()) for place in (0, 1))
-    at_least = "at least " if killed else ""
-    others = "" if progress.sampled == progress.steps else "; no call of the others was looked at"
+    at_least = tr("at least ") if killed else ""
+    others = "" if progress.sampled == progress.steps else tr("; calls of the other steps were not checked")
     yield (
-        f"  sampled: {taken} of {seen} calls of {len(progress.calls)} APIs in {progress.sampled} of "
-        f"{at_least}{progress.steps} steps{others}"
+        tr(
+            "  sampled: {taken} of {seen} calls of {count} APIs in {sampled} of {at_least}{steps} steps{others}",
+            taken=taken,
+            seen=seen,
+            count=len(progress.calls),
+            sampled=progress.sampled,
+            at_least=at_least,
+            steps=progress.steps,
+            others=others,
+        )
     )
     if killed:
-        yield "  the training was killed"
+        yield tr("  the training was killed")

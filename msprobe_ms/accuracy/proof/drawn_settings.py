@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,11 +13,12 @@ from msprobe_ms.accuracy.proof.call import Call
 from msprobe_ms.accuracy.proof.layers import Layer, Named
 from msprobe_ms.accuracy.proof.operation import CannotRun
 from msprobe_ms.accuracy.proof.settings import least, rounder, with_settings
-from msprobe_ms.accuracy.proof.words import shown
+from msprobe_ms.accuracy.proof.words import shown, with_values
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.frameworks.api_calls import Value
+from msprobe_ms.support.translation import tr, tr_join
 
-#: How far what was recorded may be from what drawn data show, as a share.
+#: How far what was recorded may be from all that drawn data show, as a share.
 SHARE = 0.2
 #: How far off an estimate may be, as a factor, where parameters are not constant: their place beside the data, which
 #: statistics do not tell, then changes the norm as well (measured: a factor of 3 with eight channels).
@@ -32,12 +33,14 @@ class Explanation:
     ``usual``     what stands in their place on the other side
     ``change``    log of the norm of the results with them over that without
     ``recorded``  the same of what was recorded
+    ``is_usual``  whether a framework has the settings by default, so that they are likely
     """
 
     told: str
     usual: str
     change: float
     recorded: float
+    is_usual: bool = True
 
 
 def explained(calls: Sequence[Call], layer: Layer, recorded: float) -> Explanation | None:
@@ -52,16 +55,41 @@ def explained(calls: Sequence[Call], layer: Layer, recorded: float) -> Explanati
         return None
     usual = candidates[0]
     if layer.searched:
-        return _searched(calls, layer.searched, usual, recorded)
-    best = min(candidates[1:], key=lambda each: abs(_change(first, each, usual) - recorded), default=None)
-    if best is None or abs((change := _change(first, best, usual)) - recorded) > SHARE * abs(recorded):
+        others = {each[layer.searched] for each in candidates} - {usual[layer.searched]}
+        return _searched(calls, layer.searched, usual, others, recorded)
+    found = {
+        number: change
+        for number, each in enumerate(candidates[1:], 1)
+        if (change := _typical(calls, each, usual, recorded)) is not None
+    }
+    if not found:
         return None
+    number = min(found, key=lambda each: abs(found[each] - recorded))
+    best, change = candidates[number], found[number]
     names = [name for name in best if not equal_values(best[name], usual[name])]
-    told = " and ".join(f"{name} {shown(best[name])}" for name in names)
-    return Explanation(told, " and ".join(shown(usual[name]) for name in names), change, recorded)
+    both = tr(" and ")
+    told = with_values({name: best[name] for name in names}, both)
+    return Explanation(told, tr_join(both, [shown(usual[name]) for name in names]), change, recorded)
 
 
-def _searched(calls: Sequence[Call], name: str, usual: Named, recorded: float) -> Explanation | None:
+def _typical(calls: Sequence[Call], settings: Named, usual: Named, recorded: float) -> float | None:
+    """The change that settings make of the norm, over all drawn data; None where none is about what was recorded.
+
+    How much they change depends on the numbers: what was recorded lies among what drawn ones show.
+    """
+    first = _change(calls[0], settings, usual)
+    if not abs(recorded) / _WIDE <= math.copysign(first, first * recorded) <= abs(recorded) * _WIDE:
+        return None
+    changes = [first, *(_change(call, settings, usual) for call in calls[1:])]
+    low, high = sorted((min(changes), max(changes)), key=abs)
+    if low * recorded <= 0 or not abs(low) / (1 + SHARE) <= abs(recorded) <= abs(high) * (1 + SHARE):
+        return None
+    return float(np.median(changes))
+
+
+def _searched(
+    calls: Sequence[Call], name: str, usual: Named, others: Iterable[float], recorded: float
+) -> Explanation | None:
     """One setting that may be any number: the range of what other drawn data need."""
     found = [value for call in calls if (value := _needed(call, name, usual, recorded)) is not None]
     if 2 * len(found) <= len(calls):
@@ -69,10 +97,11 @@ def _searched(calls: Sequence[Call], name: str, usual: Named, recorded: float) -
     margin = 1 + SHARE if _are_constant(calls[0]) else _WIDE
     low, high = min(found) / margin, max(found) * margin
     middle = float(np.median(found))
-    value = next(value for value in rounder(middle) if low <= value <= high)
-    title = "epsilon" if name == "eps" else name
-    told = f"{title} {shown(value)} (about: {low:.2g} to {high:.2g})"
-    return Explanation(told, shown(usual[name]), _change(calls[0], {**usual, name: value}, usual), recorded)
+    near = min(others, key=lambda each: abs(math.log(each / middle)), default=0.0)
+    is_usual = low <= near <= high
+    value = near if is_usual else next(value for value in rounder(middle) if low <= value <= high)
+    told = tr("{setting} (about: {low:.2g} to {high:.2g})", setting=with_values({name: value}), low=low, high=high)
+    return Explanation(told, shown(usual[name]), _change(calls[0], {**usual, name: value}, usual), recorded, is_usual)
 
 
 def _are_constant(call: Call) -> bool:

@@ -14,19 +14,24 @@ from msprobe_ms.accuracy.proof.slots import Slot, agree, paired, slots_of, with_
 from msprobe_ms.accuracy.proof.trial import Trial, held_against
 from msprobe_ms.accuracy.proof.words import framework_title, name_of, title_of
 from msprobe_ms.frameworks.api_calls import Value
+from msprobe_ms.support.translation import tr, tr_join
 
 #: Arguments that differ, up to which each is tried alone.
 _MOST = 12
-_ALL = "with the golden's values"
+_ALL = tr("with the golden's values")
 
 Pair = tuple[Slot, Slot]
 
 
 class OwnTrials(NamedTuple):
-    """One side alone: what was recorded, and what its framework gives here, each beside float64."""
+    """One side alone: what was recorded, and what its framework gives here, each held against float64.
+
+    ``no_gradients``: why its gradients are not compared, where they were recorded
+    """
 
     recorded: Trial
     here: Trial | None
+    no_gradients: str = ""
 
     @property
     def all(self) -> list[Trial]:
@@ -35,25 +40,28 @@ class OwnTrials(NamedTuple):
 
 def own_trials(call: Call, side: str) -> OwnTrials:
     """Hold what was recorded, and what the framework gives here, against the reference on the call's own arguments."""
-    words = f"{title_of(call)} as recorded ({side}), beside float64"
+    words = tr("{title} as recorded ({side}), compared with float64", title=title_of(call), side=tr(side))
     try:
         reference = call.operation.in_double(call.arguments, call.output_gradients)
     except CannotRun as reason:
         if call.output_gradients is not None:
-            return own_trials(replace(call, output_gradients=None, input_gradients=None), side)
-        return OwnTrials(Trial(words, None, note=str(reason)), None)
+            without = own_trials(replace(call, output_gradients=None, input_gradients=None), side)
+            return without._replace(no_gradients=tr("{reason}", reason=reason))
+        return OwnTrials(Trial(words, None, note=tr("{reason}", reason=reason)), None)
     if call.outputs is None:
-        recorded = Trial(words, None, note="no results were recorded")
+        recorded = Trial(words, None, note=tr("no results were recorded"))
     else:
         recorded = held_against(words, call, reference, call.outputs, call.input_gradients)
     if call.is_module:
         return OwnTrials(recorded, None)
-    words = f"the same call in {framework_title(call.framework)} here, beside float64"
+    words = tr(
+        "the same call run here in {framework}, compared with float64", framework=framework_title(call.framework)
+    )
     try:
         outcome = call.operation.as_computed(call.arguments, call.output_gradients)
         here = held_against(words, call, reference, outcome.outputs, outcome.gradients or None)
     except CannotRun as reason:
-        here = Trial(words, None, note=str(reason))
+        here = Trial(words, None, note=tr("{reason}", reason=reason))
     return OwnTrials(recorded, here)
 
 
@@ -116,25 +124,31 @@ class _Exchange(NamedTuple):
     gradients: Sequence[Value] | None
 
     def without(self, differing: Sequence[Pair]) -> Trial:
-        left = ", ".join(name_of(own) for own, _ in differing)
-        return self._run(self.base, f"with the golden's values, but its own {left}" if left else _ALL)
+        left = tr_join(", ", [name_of(own) for own, _ in differing])
+        return self._run(self.base, tr("with the golden's values, but its own {left}", left=left) if left else _ALL)
 
     def with_those(self, those: Sequence[Pair]) -> Trial:
         call = self.base
         for own, other in those:
             call = with_value(call, own, other.value)
-        return self._run(call, f"with the golden's {', '.join(name_of(own) for own, _ in those)}" if those else _ALL)
+        return self._run(
+            call,
+            tr("with the golden's {names}", names=tr_join(", ", [name_of(own) for own, _ in those])) if those else _ALL,
+        )
 
     def _run(self, call: Call, fed: str) -> Trial:
         """What the operation gives, beside what the golden gave: its results, or its gradients."""
         is_backward = self.gradients is not None
+        title = title_of(self.target)
         words = (
-            f"{title_of(self.target)} in float64 {fed}, beside the golden's {'gradients' if is_backward else 'results'}"
+            tr("{title} in float64 {fed}, compared with the golden's gradients", title=title, fed=fed)
+            if is_backward
+            else tr("{title} in float64 {fed}, compared with the golden's results", title=title, fed=fed)
         )
         try:
             outcome = call.operation.in_double(call.arguments, call.output_gradients if is_backward else None)
         except CannotRun as reason:
-            return Trial(words, None, note=str(reason))
+            return Trial(words, None, note=tr("{reason}", reason=reason))
         if is_backward:
             return held_against(words, call, outcome, (), self.gradients)
         return held_against(words, call, outcome, self.golden.outputs or ())

@@ -11,13 +11,18 @@ from msprobe_ms.accuracy.proof.slots import GRADIENT, Slot, paired, slots_of
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.frameworks.api_calls import Value
+from msprobe_ms.support.translation import tr
 
 
 def arriving(call: Call) -> list[Slot]:
     """Return the gradients with respect to the results, which a backward is fed."""
     given = [(number, value) for number, value in enumerate(call.output_gradients or ()) if value is not None]
     return [
-        Slot("gradient fed" if len(given) == 1 else f"gradient fed {number}", (GRADIENT, number), value)
+        Slot(
+            tr("incoming gradient") if len(given) == 1 else tr("incoming gradient {number}", number=number),
+            (GRADIENT, number),
+            value,
+        )
         for number, value in given
     ]
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from msprobe_ms.accuracy.calls import map_arguments
 from msprobe_ms.accuracy.execution.companion import CannotStart, Companion
-from msprobe_ms.accuracy.execution.messages import Describe, Described, Ran, Request
+from msprobe_ms.accuracy.execution.messages import Describe, Described, Raised, Ran, Request, Role
 from msprobe_ms.accuracy.options import SEED, TIMEOUT
 from msprobe_ms.accuracy.precision import raise_leaf
 from msprobe_ms.accuracy.references import fused_reference
 from msprobe_ms.dump.dialects import apis_of
 from msprobe_ms.frameworks.api_calls import ApiOutcome, Arguments, Value
+from msprobe_ms.support.translation import tr
 
 Gradients = Sequence[Any] | None
 
@@ -46,10 +46,9 @@ class Workshop:
 
     def begin(self, frameworks: Iterable[str]) -> None:
         """Begin the processes of these frameworks at the same time: importing one takes seconds."""
-        roles = [(role, framework) for framework in dict.fromkeys(frameworks) for role in ("reference", "device")]
-        with ThreadPoolExecutor(max_workers=len(roles) or 1) as pool:
-            for role, framework in roles:
-                pool.submit(self.ask, role, framework, Describe("", ""))
+        for framework in dict.fromkeys(frameworks):
+            for role in ("reference", "device"):
+                self._companion(role, framework).begin()
 
     def __enter__(self) -> Workshop:
         return self
@@ -60,23 +59,30 @@ class Workshop:
         self._companions.clear()
 
     def ask(self, role: str, framework: str, request: Request | Describe) -> Any:
-        """Return what the process of this role answers.
+        """Return what the process of this role answers. A request that fails is tried once more in a fresh process.
 
         :raises CannotRun: it does not start
         """
         if (role, framework) in self._absent:
             raise CannotRun(self._absent[role, framework])
-        companion = self._companions.setdefault((role, framework), self._companion(role, framework))
+        companion = self._companion(role, framework)
         try:
             companion.ask(request)
+            answer = companion.answer(self._timeout)
+            if isinstance(answer, Raised) and not answer.reason.startswith("timed out"):
+                companion.renew()
+                companion.ask(request)
+                answer = companion.answer(self._timeout)
         except CannotStart as error:
-            self._absent[role, framework] = str(error)
-            raise CannotRun(str(error)) from error
-        return companion.answer(self._timeout)
+            self._absent[role, framework] = reason = tr("{reason}", reason=error)
+            raise CannotRun(reason) from error
+        return answer
 
     def _companion(self, role: str, framework: str) -> Companion:
-        interpreter = self._reference_python if role == "reference" else None
-        return Companion(role, framework, interpreter=interpreter)
+        if (role, framework) not in self._companions:
+            interpreter = self._reference_python if role == "reference" else None
+            self._companions[role, framework] = Companion(Role(role, framework), interpreter=interpreter)
+        return self._companions[role, framework]
 
 
 class Operation:
@@ -124,7 +130,7 @@ class Operation:
             try:
                 return self._formula.run(Arguments(raised.positional, keywords), seeds)
             except Exception as error:
-                raise CannotRun(getattr(error, "reason", None) or str(error)) from error
+                raise CannotRun(getattr(error, "reason", None) or tr("{reason}", reason=error)) from error
         return self._asked("reference", raised, seeds)
 
     def as_computed(self, arguments: Arguments, gradients: Gradients = None) -> ApiOutcome:
@@ -138,7 +144,7 @@ class Operation:
         request = Request(self.prefix, self.api, (arguments,), (gradients,), self._workshop.seed, self.attributes)
         answer = self._workshop.ask(role, self.framework, request)
         if not isinstance(answer, Ran) or answer.outcomes[0] is None:
-            raise CannotRun(getattr(answer, "reason", "no answer"))
+            raise CannotRun(getattr(answer, "reason", tr("no answer")))
         return answer.outcomes[0]
 
     def with_attributes(self, changes: Mapping[str, Value]) -> Operation:

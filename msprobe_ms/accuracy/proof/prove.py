@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from msprobe_ms.accuracy.proof.call import Call
@@ -13,18 +13,21 @@ from msprobe_ms.accuracy.proof.question import Question
 from msprobe_ms.accuracy.proof.settings import fitted
 from msprobe_ms.accuracy.proof.slots import GRADIENT, Slot
 from msprobe_ms.accuracy.proof.source import Source
-from msprobe_ms.accuracy.proof.statistical import decide_by_statistics, module_by_statistics
+from msprobe_ms.accuracy.proof.statistical import Sides, decide_by_statistics, module_by_statistics
 from msprobe_ms.accuracy.proof.verdict import Finding, Proof
-from msprobe_ms.accuracy.proof.words import golden_title, title_of
+from msprobe_ms.accuracy.proof.words import golden_title, like_settings, title_of
 from msprobe_ms.comparison.node.lookup import Neighbours
 from msprobe_ms.dump.model import ancestors
-from msprobe_ms.dump.names import FORWARD, parse_entry
+from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName, is_update, parse_entry
+from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 #: Findings that hold of a call inside of a module whatever the other side has in its place: the same layer is often
 #: made of other calls there, which take in and give out other tensors.
 _OF_A_CALL = (Finding.OPERATOR, Finding.SETTING, Finding.EXCHANGED)
 
-_MIX = "dump both sides at level mix, so that the calls inside of it can be run one by one"
+_OTHER_CALLS = tr("compare the calls inside of both modules, and their arguments: the modules compute different things")
+_TO_RECORD = tr("record both sides at level mix, compare them, and prove the call at which the error begins")
+_MIX = tr("dump both sides at level mix, so that the calls inside of it can be run one by one")
 
 
 def prove(question: Question, workshop: Workshop | None = None) -> Proof:
@@ -51,16 +54,27 @@ class _Proving:
         try:
             parsed = parse_entry(entry)
             if parsed is None:
-                raise CannotRun(f"{entry} is no call of an API or a module")
+                raise CannotRun(tr("{entry} is no call of an API or a module", entry=entry))
+            if parsed.direction == DEBUG or is_update(parsed):
+                raise CannotRun(self._no_call(parsed))
             self._backward = parsed.direction != FORWARD
             if not parsed.is_module:
                 return self._api(entry, counterpart)
             return self._module(str(parsed.in_direction(FORWARD)), _forward(counterpart))
         except CannotRun as reason:
-            return Proof(entry, counterpart, Finding.UNDECIDED, f"cannot be decided: {reason}")
+            return Proof(entry, counterpart, Finding.UNDECIDED, tr("{reason}", reason=reason))
         except MemoryError:
-            sentence = "cannot be decided: there is not enough memory for its tensors in float64"
+            sentence = tr("there is not enough memory for its tensors in float64")
             return Proof(entry, counterpart, Finding.UNDECIDED, sentence)
+
+    def _no_call(self, parsed: EntryName) -> str:
+        """Why a saved value or an update cannot be run, and what of an update differs."""
+        entry, golden = self._question.entry, self._golden
+        if not is_update(parsed):
+            return tr("{entry} is a recorded value, no call; {record}", entry=entry, record=_TO_RECORD)
+        told = tr("{entry} is an update of parameters, which is not run again", entry=entry)
+        differ = [] if golden is None else self._target.differing_values(entry, golden, self._question.counterpart)
+        return tr_join("; ", [told, *(differ or [_TO_RECORD])])
 
     # -- APIs ------------------------------------------------------------------------------------------------------
 
@@ -102,17 +116,32 @@ class _Proving:
         for inner in self._apis_in(entry):
             proof = self._inside(inner)
             if proof is not None and proof.finding in _OF_A_CALL:
-                return replace(proof, sentence=f"inside of {entry}, {inner}: {proof.sentence}")
+                where = tr("inside of {module}, {call}: {sentence}", module=entry, call=inner, sentence=proof.sentence)
+                return replace(proof, sentence=where)
             if proof is not None and proof.finding is Finding.RIGHT:
                 right.append(inner)
-        proof = self._layer(entry, counterpart)
-        if proof.finding is Finding.UNDECIDED and right:
-            return replace(
-                proof,
-                finding=Finding.RIGHT,
-                sentence=f"each of the {len(right)} calls inside of {entry} that could be run alone is right",
-            ).with_notes(proof.sentence)
-        return proof
+        try:
+            proof = self._layer(entry, counterpart)
+        except CannotRun as reason:
+            proof = Proof(entry, counterpart, Finding.UNDECIDED, tr("{reason}", reason=reason))
+        return self._of_calls_inside(proof, right) if proof.finding is Finding.UNDECIDED and right else proof
+
+    def _of_calls_inside(self, proof: Proof, right: Sequence[str]) -> Proof:
+        """The proof of a module that is no layer, where calls inside of it are right by their own arguments."""
+        what = tr_count(
+            "inside of {module}, the one call that could be run alone is right",
+            "inside of {module}, the {count} calls that could be run alone are right",
+            len(right),
+            module=proof.target,
+        )
+        if self._golden is not None and proof.golden is not None:
+            apart = Sides(self._target, self._golden).results_apart(proof.target, proof.golden)
+            if apart:
+                but = tr("{what}, but the module's output differs from the golden's ({apart})", what=what, apart=apart)
+                return replace(proof, sentence=but).with_notes(_OTHER_CALLS)
+        return replace(proof, finding=Finding.RIGHT, sentence=what).with_notes(
+            tr("the module as a whole is undecided: {reason}", reason=proof.sentence)
+        )
 
     def _inside(self, entry: str) -> Proof | None:
         """The proof of an API inside of a module; None where nothing can be said of it."""
@@ -137,33 +166,42 @@ class _Proving:
             classes.append(_class_of(self._golden, counterpart))
         known = [layer for name in classes if (layer := layer_of(name)) is not None]
         if not known:
-            raise CannotRun(f"{classes[0]} is no layer whose formula is known; {_MIX}")
+            raise CannotRun(tr("{layer} is no layer whose formula is known; {mix}", layer=classes[0], mix=_MIX))
         target = self._made(self._target, entry, known[0])
         golden = self._made(self._golden, counterpart, known[-1]) if self._golden is not None and counterpart else None
         if self._golden is not None and golden is None:
-            raise CannotRun(f"{entry} has no counterpart in the golden")
+            raise CannotRun(tr("{entry} has no counterpart in the golden", entry=entry))
         if not target.is_recorded or (golden is not None and not golden.is_recorded):
             drawn = (self._made(source, entry, known[0]) for source in self._target.drawn_otherwise())
             return module_by_statistics(
                 target, golden, self._sources, self._producer(target), known[0], drawn, backward=self._backward
             )
-        ours = fitted(target, known[0])
-        theirs = fitted(golden, known[-1]) if golden is not None else None
+        ours, theirs, like = fitted(target, golden, (known[0], known[-1]))
         if ours is None:
             return _not_reproduced(target, golden, theirs)
         if golden is not None and theirs is None:
-            sentence = (
-                f"{title_of(ours)} is right, {golden_title(golden, target)} is not what its class says: no settings "
-                "make of its recorded input and parameters what it gave out"
+            sentence = tr(
+                "{title} is right; {golden} is not what its class says: {what}",
+                title=title_of(ours),
+                golden=golden_title(golden, target),
+                what=_no_settings(golden.title),
             )
             return Proof(entry, counterpart, Finding.GOLDEN, sentence)
-        return decide(ours, theirs, self._producer(ours), backward=self._backward)
+        proof = decide(ours, theirs, self._producer(ours), backward=self._backward)
+        return proof.with_notes(*like_settings(ours, like)) if proof.finding is Finding.RIGHT else proof
 
     def _made(self, source: Source, name: str, layer: Layer) -> Call:
         """The call of a module as a layer, without settings. Raises CannotRun: it has other inputs or parameters."""
         call = source.module_call(source.dump.entries[name], layer, backward=self._backward)
         if call is None:
-            raise CannotRun(f"{name} has other inputs or parameters than {layer.api} takes; {_MIX}")
+            raise CannotRun(
+                tr(
+                    "{module} has other inputs or parameters than {function} takes; {mix}",
+                    module=name,
+                    function=layer.api,
+                    mix=_MIX,
+                )
+            )
         return call
 
 
@@ -176,21 +214,22 @@ def _class_of(source: Source, name: str) -> str:
     """The class of a module. Raises CannotRun: it is not in the dump."""
     entry = source.dump.entries.get(name)
     if entry is None or entry.parsed is None:
-        raise CannotRun(f"{name} is not in the dump")
+        raise CannotRun(tr("{entry} is not in the dump", entry=name))
     return entry.parsed.class_name
 
 
 def _not_reproduced(target: Call, golden: Call | None, theirs: Call | None) -> Proof:
-    kind = target.title if golden is None or theirs is None else golden.title
-    what = f"no settings of a {kind} make of the recorded input and parameters what was recorded of its output"
-    if golden is not None and theirs is not None and layer_of(target.title) is None:
-        sentence = f"{title_of(target)} computes something else than {golden_title(golden, target)}: {what}"
+    what = _no_settings(target.title if golden is None or theirs is None else golden.title)
+    if golden is None or theirs is None:
+        entry = golden.entry if golden is not None else None
+        return Proof(target.entry, entry, Finding.UNDECIDED, what, notes=(_MIX,))
+    titles = {"title": title_of(target), "golden": golden_title(golden, target)}
+    if layer_of(target.title) is None:
+        sentence = tr("{title} computes something else than {golden}: {what}", **titles, what=what)
         return Proof(target.entry, golden.entry, Finding.OPERATION, sentence)
-    if golden is not None and theirs is not None:
-        sentence = (
-            f"{title_of(target)} is wrong by its own reference: {what}, and those of {golden_title(golden, target)} "
-            "are reproduced"
-        )
-        return Proof(target.entry, golden.entry, Finding.OPERATOR, sentence)
-    entry = golden.entry if golden is not None else None
-    return Proof(target.entry, entry, Finding.UNDECIDED, f"cannot be decided: {what}", notes=(_MIX,))
+    sentence = tr("{title} is wrong: {what}; those of {golden} do give its recorded output", **titles, what=what)
+    return Proof(target.entry, golden.entry, Finding.OPERATOR, sentence)
+
+
+def _no_settings(layer: str) -> str:
+    return tr("with its recorded input and parameters, no settings of {layer} give its recorded output", layer=layer)

@@ -18,6 +18,7 @@ from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.json_files import read_object
+from msprobe_ms.support.translation import tr, tr_list
 
 #: Bytes read of a summary.
 _LARGEST = 64 << 20
@@ -25,7 +26,7 @@ _LARGEST = 64 << 20
 SUMMARY = "compare_summary"
 #: What stands for a pair of dumps in the names of its reports.
 _REPORTS = re.compile(r"[\w.+=,()-]+")
-_ACCEPTED = "accepted are a compare_summary_….json, the folder of a report, and a dump"
+_ACCEPTED = tr("accepted are a compare_summary_….json, the folder of a report, and a dump")
 
 
 @dataclass
@@ -60,7 +61,7 @@ def question_of(path: Path, node: str | None, options: Options) -> Question:
     summary = _summary_in(path)
     if summary is None:
         if node is None:
-            raise UsageError(f"{path}: of a dump alone, name the call with --node")
+            raise UsageError(tr("{path}: of a dump alone, name the call with --node", path=path))
         return question_of_dump(path, node)
     content = read_object(summary, _LARGEST, _ACCEPTED)
     if isinstance(content.get("ranks"), list):
@@ -92,11 +93,15 @@ def question_of_dumps(target: Path, golden: Path, node: str, options: Options) -
     ours, theirs = _one(target), _one(golden)
     chosen = choose(node, _pairs(ours, theirs, options))
     if chosen.named.target is None:
-        raise UsageError(f"--node {node}: nothing of the target is its counterpart")
+        raise UsageError(tr("--node {node}: nothing of the target is its counterpart", node=node))
     entry = chosen.named.target.name
     if is_fused(entry):
         raise UsageError(
-            f"--node {node}: {entry} stands for several modules that were compared as one; name one of the golden"
+            tr(
+                "--node {node}: {entry} stands for several modules that were compared as one; name one of the golden",
+                node=node,
+                entry=entry,
+            )
         )
     return Question(ours, theirs, entry, chosen.named.golden.name if chosen.named.golden else None, options)
 
@@ -111,7 +116,13 @@ def _pairs(target: Path, golden: Path, options: Options) -> list[Pair]:
 def _one(path: Path) -> Path:
     found = find_dumps(path)
     if len(found) > 1:
-        raise UsageError(f"{path}: one rank at a time, here are {', '.join(found)}; name the folder of one")
+        raise UsageError(
+            tr(
+                "{path}: one rank at a time, here are {found}; name the folder of one",
+                path=path,
+                found=tr_list(found),
+            )
+        )
     return next(iter(found.values()))
 
 
@@ -128,7 +139,7 @@ def _summary_in(path: Path) -> Path | None:
     if path.is_file():
         return path if path.name.startswith(SUMMARY) else None
     if not path.is_dir():
-        raise UsageError(f"{path}: no such file or folder; {_ACCEPTED}")
+        raise UsageError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED))
     # Of many ranks and steps, that over all has the shortest name.
     found = sorted(path.glob(f"{SUMMARY}_*.json"), key=lambda file: (file.stem.rpartition("_")[2], -len(file.name)))
     return found[-1] if found else None
@@ -143,7 +154,9 @@ def _first_of_many(total: Path, content: Mapping[str, Any]) -> Path:
     pairs = [each for each in pairs if each.get("step") == content.get("first_step")] or pairs
     chosen = next((each for each in pairs if each.get("rank") in wanted), next(iter(pairs), {})).get("reports")
     if not isinstance(chosen, str) or not _REPORTS.fullmatch(chosen):
-        raise UsageError(f"{total}: no pair of dumps in it diverges; give the summary of one, and --node")
+        raise UsageError(
+            tr("{total}: no pair of dumps in it diverges; give the summary of one, and --node", total=total)
+        )
     return total.with_name(f"{SUMMARY}_{chosen}_{total.stem.rpartition('_')[2]}.json")
 
 
@@ -151,11 +164,11 @@ def _reported(path: Path, content: Mapping[str, Any], node: str | None, options:
     origins = [each for each in _list(content, "origins") if isinstance(each.get("target"), str)]
     dumps = content.get("dumps")
     if not isinstance(dumps, dict) or not all(isinstance(dumps.get(side), str) for side in ("target", "golden")):
-        raise UsageError(f"{path}: does not name the dumps: an older report; give -tp and -gp")
+        raise UsageError(tr("{path}: does not name the dumps: an older report; give -tp and -gp", path=path))
     target, golden = (_one(Path(dumps[side])) for side in ("target", "golden"))
     if node is None:
         if not origins:
-            raise UsageError(f"{path}: names no origin of an error; choose a call with --node")
+            raise UsageError(tr("{path}: names no origin of an error; choose a call with --node", path=path))
         chosen = origins[0]
     else:
         chosen = next((each for each in origins if each["target"].startswith(node)), {})

@@ -14,33 +14,53 @@ from msprobe_ms.comparison.page.proofs import TellingProof, add_proof
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, writing
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr, translated
 
-_AGREES = {True: "agrees:", False: "does not agree:", None: "not run:"}
+_HEADINGS = {
+    "RIGHT": tr("RIGHT"),
+    "WRONG": tr("WRONG"),
+    "NOT HERE": tr("NOT HERE"),
+    "UNDECIDED": tr("UNDECIDED"),
+}
+_NOT_HERE_OR_UNDECIDED = {Finding.INPUT: "NOT HERE", Finding.UNDECIDED: "UNDECIDED"}
+_AGREES = {True: tr("agrees:"), False: tr("does not agree:"), None: tr("not run:")}
 #: Characters of a note in the table.
 _LONGEST = 160
 
 
 def proof_lines(proof: Proof) -> Iterator[str]:
     """Yield the sentence, the call, and a line for each experiment."""
-    yield f"{heading(proof)}: {proof.sentence}"
+    yield tr("{heading}: {sentence}", heading=_HEADINGS[heading(proof)], sentence=proof.sentence)
     yield f"  {proof.target}"
     if proof.golden is not None and proof.golden != proof.target:
-        yield f"    golden: {proof.golden}"
+        yield tr("    golden: {entry}", entry=proof.golden)
     for note in proof.notes:
-        yield f"  {note}"
+        yield tr("  {note}", note=note)
     if proof.trials:
-        yield f"{'agrees':<8}{'error, ULP':>12}{'of allowed':>12}  what was run"
+        yield tr("result    error, ULP  of allowed  what was run")
     for trial in proof.trials:
-        yield f"{_word(trial):<8}{_figure(trial.ulp):>12}{_figure(trial.excess):>12}  {trial.what}{_note(trial)}"
+        yield tr(
+            "{agrees:<8}{ulp:>12}{excess:>12}  {experiment}",
+            agrees=_word(trial),
+            ulp=_figure(trial.ulp),
+            excess=_figure(trial.excess),
+            experiment=_with_note(trial, trial.what),
+        )
 
 
 def heading(proof: Proof) -> str:
-    """Return what the proof says of the target: RIGHT, WRONG or UNDECIDED."""
-    return "UNDECIDED" if proof.finding is Finding.UNDECIDED else "RIGHT" if proof.finding.is_right else "WRONG"
+    """Return what the proof says of the target: RIGHT, WRONG, UNDECIDED, or NOT HERE where the error came in."""
+    if proof.finding in _NOT_HERE_OR_UNDECIDED:
+        return _NOT_HERE_OR_UNDECIDED[proof.finding]
+    return "RIGHT" if proof.finding.is_right else "WRONG"
 
 
 def _word(trial: Trial) -> str:
-    return "-" if trial.agrees is None else "yes" if trial.agrees else "no"
+    if trial.agrees is None:
+        return "-"
+    if trial.explains:
+        return tr("explains") if trial.agrees else tr("does not")
+    return tr("agrees") if trial.agrees else tr("differs")
 
 
 def _figure(value: float | None) -> str:
@@ -49,9 +69,12 @@ def _figure(value: float | None) -> str:
     return str(value) if math.isinf(value) else f"{value:.3g}"
 
 
-def _note(trial: Trial) -> str:
-    note = trial.note if len(trial.note) <= _LONGEST else trial.note[: _LONGEST - 1] + "…"
-    return f": {note}" if note and (trial.agrees is not False or trial.ulp is None) else ""
+def _with_note(trial: Trial, told: str) -> str:
+    """What is told of an experiment, with its note where the figures do not say as much."""
+    if not trial.note or (trial.agrees is False and trial.ulp is not None):
+        return told
+    note = trial.note if len(trial.note) <= _LONGEST else translated(trial.note)[: _LONGEST - 1] + "…"
+    return tr("{experiment}: {note}", experiment=told, note=note)
 
 
 def write_proof(proof: Proof, folder: Path, about: Mapping[str, str] | None = None) -> Path:
@@ -75,35 +98,44 @@ def keep(proof: Proof, question: Question, folder: Path | None) -> Iterator[str]
     report = question.report
     about = {"asked": question.entry, **({} if report is None else {"report": report.name})}
     if folder is not None:
-        yield f"proof: {write_proof(proof, folder, about)}"
+        yield tr("proof: {path}", path=write_proof(proof, folder, about))
     if report is None:
         return
     page = report.with_name(report.name.replace(SUMMARY, "compare_report", 1)).with_suffix(".html")
     try:
         if folder is None:
-            yield f"proof: {write_proof(proof, report.parent, about)}"
+            yield tr("proof: {path}", path=write_proof(proof, report.parent, about))
         if not page.exists():
             return
         if add_proof(page, _telling(proof, question)):
-            yield f"shown in: {page}"
+            yield tr("shown in: {page}", page=page)
         else:
-            logger.warning("%s: is no page that shows proofs, or too large for it; it stays as it is", page)
+            logger.warning(
+                tr("{page}: is no page that shows proofs, or too large for it; it stays as it is", page=page)
+            )
     except (OSError, UsageError) as error:  # a report may lie where nobody may write
         logger.warning("%s", error)
 
 
 def _telling(proof: Proof, question: Question) -> TellingProof:
     """The proof in the words of a page."""
-    experiments = [f"{_AGREES[trial.agrees]} {trial.what}{_sizes(trial)}{_note(trial)}" for trial in proof.trials]
+    experiments = [
+        tr(
+            "{agrees} {experiment}",
+            agrees=_AGREES[trial.agrees],
+            experiment=_with_note(trial, tr("{what}{sizes}", what=trial.what, sizes=_sizes(trial))),
+        )
+        for trial in proof.trials
+    ]
     return TellingProof(
         calls=list(dict.fromkeys([question.entry, proof.target])),
         answer=heading(proof).lower(),
-        sentence=proof.sentence,
-        details=[*proof.notes, *experiments],
+        sentence=translated(proof.sentence),
+        details=[*map(translated, proof.notes), *map(translated, experiments)],
     )
 
 
 def _sizes(trial: Trial) -> str:
     if trial.ulp is None:
         return ""
-    return f" ({_figure(trial.ulp)} ULP off, {_figure(trial.excess)} times what is allowed)"
+    return tr(" ({ulp} ULP off, {excess} times what is allowed)", ulp=_figure(trial.ulp), excess=_figure(trial.excess))

@@ -14,22 +14,12 @@ from msprobe_ms.accuracy.judging.judge import equal_values
 from msprobe_ms.accuracy.proof.call import Call
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.comparison.measuring.tolerances import Tolerances
+from msprobe_ms.comparison.pairing.arguments import CANONICAL
 from msprobe_ms.frameworks.api_calls import Arguments, Value
+from msprobe_ms.support.translation import tr
 
-#: Spellings of one argument in the frameworks, the first as it is told.
-_SPELLINGS = (
-    ("input", "x", "input_x", "self", "logits", "tensor", "input_tensor"),
-    ("other", "y", "input_y"),
-    ("weight", "gamma", "scale", "embedding_table"),
-    ("bias", "beta", "offset"),
-    ("epsilon", "eps"),
-    ("dim", "axis", "dims", "axes"),
-    ("keepdim", "keep_dims", "keepdims"),
-    ("p", "keep_prob"),
-    ("indices", "index", "ids"),
-    ("num_groups", "groups"),
-)
-_CANONICAL = {name: spellings[0] for spellings in _SPELLINGS for name in spellings}
+#: The share that dropout keeps, where others name the share that it drops.
+_KEPT = "keep_prob"
 #: Names of arguments that a net learns; others are what flows through it.
 _LEARNT = frozenset({"weight", "bias", "running_mean", "running_var", "moving_mean", "moving_variance"})
 #: The kind of place of a gradient that arrives, which is no argument.
@@ -54,7 +44,7 @@ class Slot:
 
     @property
     def canonical(self) -> str:
-        return _CANONICAL.get(self.name.lower(), self.name.lower())
+        return CANONICAL.get(self.name.lower(), self.name.lower())
 
     @property
     def is_tensor(self) -> bool:
@@ -69,9 +59,9 @@ def slots_of(call: Call) -> list[Slot]:
     """Return what a call was given, positional arguments first, defaults last."""
     parameters = call.operation.parameters
     names = [each.name for each in parameters]
+    names += [tr("argument {number}", number=place + 1) for place in range(len(names), len(call.arguments.positional))]
     found = [
-        Slot(names[number] if number < len(names) else f"argument {number + 1}", ("positional", number), value)
-        for number, value in enumerate(call.arguments.positional)
+        Slot(names[number], ("positional", number), value) for number, value in enumerate(call.arguments.positional)
     ]
     found += [Slot(name, ("keyword", name), value) for name, value in call.arguments.keywords.items()]
     found += [Slot(name, ("attribute", name), value) for name, value in call.operation.attributes.items()]
@@ -85,7 +75,10 @@ def slots_of(call: Call) -> list[Slot]:
 
 
 def paired(target: Sequence[Slot], golden: Sequence[Slot]) -> Iterator[tuple[Slot, Slot]]:
-    """Yield which slot of the target is which of the golden: by name, else tensors and plain values in order."""
+    """Yield which slot of the target is which of the golden: by name, else tensors and plain values in order.
+
+    The golden's values are those that the target's slot would have to hold: of ``p=0.1`` beside ``keep_prob`` 0.9.
+    """
     theirs = {slot.canonical: slot for slot in golden if not _UNNAMED.fullmatch(slot.name)}
     left: list[Slot] = []
     taken: set[Place] = set()
@@ -93,7 +86,7 @@ def paired(target: Sequence[Slot], golden: Sequence[Slot]) -> Iterator[tuple[Slo
         other = theirs.get(slot.canonical)
         if other is not None and other.place not in taken and slot.is_tensor == other.is_tensor:
             taken.add(other.place)
-            yield slot, other
+            yield slot, _as_stated_by(slot, other)
         else:
             left.append(slot)
     rest = [slot for slot in golden if slot.place not in taken]
@@ -108,6 +101,12 @@ def paired(target: Sequence[Slot], golden: Sequence[Slot]) -> Iterator[tuple[Slo
             # Plain values without a name may mean anything: they are one only where they are of one kind.
             if kind or (type(slot.value) is type(other.value) and _may_be_one(slot, other)):
                 yield slot, other
+
+
+def _as_stated_by(slot: Slot, other: Slot) -> Slot:
+    """The other side's slot with its value in the terms of this side's."""
+    is_kept = (slot.name == _KEPT) is not (other.name == _KEPT)
+    return replace(other, value=1 - other.value) if is_kept and isinstance(other.value, (int, float)) else other
 
 
 def _given(slot: Slot) -> bool:
@@ -146,7 +145,12 @@ def _agree(one: Any, other: Any) -> bool:
         return distance(one, other) <= bound(one, other)
     if isinstance(one, TypedArray) or isinstance(other, TypedArray):
         return False
-    return equal_values(one, other)
+    return equal_values(one, other) or _is_one_float32(one, other)
+
+
+def _is_one_float32(one: Any, other: Any) -> bool:
+    """Whether two floats are one but for that a framework has kept one of them as float32."""
+    return isinstance(one, float) and isinstance(other, float) and abs(one - other) <= 2.0**-23 * abs(other)
 
 
 def bound(one: TypedArray, other: TypedArray) -> float:

@@ -23,6 +23,7 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, EntryName,
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.frameworks.api_calls import Arguments, Value
 from msprobe_ms.support.errors import DumpFormatError
+from msprobe_ms.support.translation import tr
 
 
 class Source:
@@ -56,6 +57,23 @@ class Source:
         found = self.dump.entries.get(entry)
         return next((item for item in (found.items if found else ()) if item.suffix == suffix), None)
 
+    def differing_values(self, entry: str, golden: Source, counterpart: str | None) -> list[str]:
+        """Say which recorded values of an entry, no tensors, differ from those of its counterpart."""
+        found = self.dump.entries.get(entry)
+        told = []
+        for item in found.items if found is not None and counterpart is not None else ():
+            other = golden.item(counterpart, item.suffix) if item.kind == "value" and counterpart is not None else None
+            if other is not None and other.maximum != item.maximum:
+                told.append(
+                    tr(
+                        "the setting {name} differs: {value} against {golden}",
+                        name=item.path[-1],
+                        value=item.maximum,
+                        golden=other.maximum,
+                    )
+                )
+        return told
+
     def gradient(self, entry: str, number: int) -> Item | None:
         """Return a gradient that arrives at a call, by its forward entry; None where there is none."""
         return self.gradients(entry)[0].get(f"input.{number}")
@@ -88,7 +106,7 @@ class Source:
         key = entry.rpartition(".")[0]
         recorded = self._calls.apis.get(key)
         if recorded is None or recorded.arguments is None:
-            raise CannotRun(f"{key}: its forward call is not in the dump, so its arguments are not known")
+            raise CannotRun(tr("{key}: its forward call is not in the dump, so its arguments are not known", key=key))
         value = self._loader(recorded)
         operation = Operation(self._workshop, self._calls.framework, recorded.prefix, recorded.api, recorded.attributes)
         gradients = recorded.output_gradients
@@ -118,7 +136,7 @@ class Source:
             try:
                 return source(leaf)
             except (DumpFormatError, CannotDraw) as error:
-                raise CannotRun(f"{call.name}: {error}") from error
+                raise CannotRun(tr("{call}: {error}", call=call.name, error=error)) from error
 
         return value
 

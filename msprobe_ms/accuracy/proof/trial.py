@@ -16,9 +16,11 @@ from msprobe_ms.accuracy.options import SEED
 from msprobe_ms.accuracy.proof.call import Call
 from msprobe_ms.accuracy.proof.operation import CannotRun
 from msprobe_ms.accuracy.reference_runs import Data, judge_beside, nearby
+from msprobe_ms.accuracy.repeated_tensors import beside_whole_gradients
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.frameworks.api_calls import ApiOutcome, NotJudged, Value
+from msprobe_ms.support.translation import tr
 
 
 class Place(NamedTuple):
@@ -37,6 +39,7 @@ class Trial:
     ``ulp``     error of the element that is furthest off what is allowed
     ``excess``  that error over what is allowed
     ``worst``   which result that element is in
+    ``explains``  a difference is replaced to see whether it sets the two sides apart as much as recorded
     """
 
     what: str
@@ -45,6 +48,7 @@ class Trial:
     excess: float | None = None
     note: str = ""
     worst: Place | None = None
+    explains: bool = False
 
 
 def held_against(
@@ -63,13 +67,14 @@ def held_against(
     near = [outcome for each in nearby(data, SEED, call.entry) if (outcome := _outcome(call, each)) is not None]
     rows = _rows(call, FORWARD, data, [each.outputs for each in (bench, *near)], device)
     if gradients is not None and has_gradients:
-        rows += _rows(call, BACKWARD, data, [each.gradients for each in (bench, *near)], gradients)
+        runs, gradients = beside_whole_gradients(call.arguments, [each.gradients for each in (bench, *near)], gradients)
+        rows += _rows(call, BACKWARD, data, [run for run in runs if run is not None], gradients)
     counted = [(place, row) for place, row in rows if row.status is not Status.SKIP]
     if not counted:
-        return Trial(what, None, note="nothing to compare")
+        return Trial(what, None, note=tr("nothing to compare"))
     place, worst = max(counted, key=lambda each: (each[1].status is Status.ERROR, each[1].figures.get(EXCESS) or 0.0))
     agrees = worst.status is not Status.ERROR
-    note = "" if agrees else f"{worst.name}: {worst.message}"
+    note = "" if agrees else tr("{name}: {message}", name=worst.name, message=worst.message)
     return Trial(what, agrees, worst.figures.get(ULP), worst.figures.get(EXCESS), note, place)
 
 

@@ -27,6 +27,7 @@ from msprobe_ms.remote.receiver import Receiver
 from msprobe_ms.remote.stream_server import StreamServer
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr, tr_list
 
 #: Calls that are handed to each worker at a time; seconds between two looks, and between two writings of the tables.
 _BATCH, _PAUSE, _BETWEEN_TABLES = 8, 0.5, 10.0
@@ -64,7 +65,9 @@ class _Host:
         try:
             self._inbox = Inbox(folder / f".received_{timestamp}", self._tables.results, receiving.disk)
         except OSError as error:
-            raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
+            raise UsageError(
+                tr("{folder}: cannot be written: {strerror}", folder=folder, strerror=error.strerror or error)
+            ) from error
         errors = folder / f"error_data_{timestamp}" if receiving.options.save_errors else None
         self._judge = Judge(receiving, errors)
         self._pace = Pace(_BETWEEN_TABLES)
@@ -81,8 +84,10 @@ class _Host:
         kind = FolderServer if self._receiving.address.folder else StreamServer
         server = kind(self._receiving.address, self._new_receiver)
         await server.start()
-        ranks = ", ".join(map(str, self._receiving.ranks))
-        logger.info("online check: waiting for ranks %s at %s", ranks, self._receiving.address)
+        ranks = tr_list(map(str, self._receiving.ranks))
+        logger.info(
+            tr("online check: waiting for ranks {ranks} at {address}", ranks=ranks, address=self._receiving.address)
+        )
         try:
             while not (self._stopped or self._is_over(server.connected)):
                 batch = self._inbox.waiting(_BATCH * self._receiving.workers)
@@ -123,7 +128,12 @@ class _Host:
     def _say_full(self, error: OSError) -> None:
         if not self._said:
             self._said = True
-            logger.warning("online check: rows cannot be written: %s; it is tried again", error.strerror or error)
+            logger.warning(
+                tr(
+                    "online check: rows cannot be written: {strerror}; it is tried again",
+                    strerror=error.strerror or error,
+                )
+            )
         time.sleep(1)
 
     def _is_over(self, connected: int) -> bool:
@@ -150,5 +160,5 @@ class _Host:
             except UsageError as error:
                 if over:
                     raise
-                logger.warning("online check: %s", error)
+                logger.warning(tr("online check: {error}", error=error))
         return found

@@ -16,6 +16,7 @@ from msprobe_ms.accuracy.receiving.settings import Receiving
 from msprobe_ms.accuracy.selection import reason_against
 from msprobe_ms.remote.inbox import NAME, REASON, Client, Kept
 from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.workers import processes
 
 #: Calls whose tensors are kept that are wrong; how often this process may have died of a call.
@@ -66,18 +67,24 @@ class Judge:
         try:
             calls = read_calls(kept.folder / "dump.json")
         except MsprobeError as error:
-            return f"{before}call {kept.number}", _skip(f"cannot be read: {error}")
+            return f"{before}call {kept.number}", _skip(tr("cannot be read: {error}", error=error))
         name = f"{before}{calls.envelope.get(NAME)}"
         if reason := calls.envelope.get(REASON):
-            return name, _skip(f"{NOT_RECEIVED}: {reason}")
+            return name, _skip(tr("{lost}: {reason}", lost=NOT_RECEIVED, reason=reason))
         self.frameworks.setdefault(client.hello.rank, calls.framework)
         if len(calls.apis) != 1:
-            return name, _skip(next(iter(calls.others.values()), "no call of an API"))
+            return name, _skip(next(iter(calls.others.values()), tr("not an API call")))
         (call,) = calls.apis.values()
         if reason := reason_against(call, self._receiving.selection):
             return name, skipped(call, reason)
         if not self._may_try(kept):
-            return name, skipped(call, f"{LOST_WITH_WORKER}: the process that judges ended in it, again and again")
+            return name, skipped(
+                call,
+                tr(
+                    "{lost}: the process that judges ended in it, again and again",
+                    lost=LOST_WITH_WORKER,
+                ),
+            )
         options = replace(
             self._receiving.options, dump=calls.path, framework=calls.framework, device=client.hello.device
         )
@@ -112,4 +119,4 @@ def _skip(reason: str) -> ApiResult:
 
 
 def _lost(task: Task, reason: str) -> ApiResult:
-    return skipped(task.call, f"{LOST_WITH_WORKER}: {reason}")
+    return skipped(task.call, tr("{lost}: {reason}", lost=LOST_WITH_WORKER, reason=reason))

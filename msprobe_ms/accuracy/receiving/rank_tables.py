@@ -18,6 +18,7 @@ from msprobe_ms.accuracy.tables import write_tables
 from msprobe_ms.remote.inbox import Client
 from msprobe_ms.remote.messages import Ended
 from msprobe_ms.remote.spool import Progress
+from msprobe_ms.support.translation import tr
 
 #: Rows of numbers that did not come, of one client.
 _MOST_GAPS = 10_000
@@ -67,7 +68,7 @@ class RankTables:
                 told = client.end.coverage
                 yield from not_sampled(Progress(told.steps, told.sampled, told.calls, told.unchecked))
         if over and not mine:
-            yield _skip(f"rank{rank}", "no training of this rank came")
+            yield _skip(f"rank{rank}", tr("no training of this rank came"))
 
 
 def _not_received(client: Client, before: str) -> Iterator[ApiResult]:
@@ -75,13 +76,16 @@ def _not_received(client: Client, before: str) -> Iterator[ApiResult]:
     count = max(client.received.highest, 0 if end is None else end.count)
     for gap, _ in zip(client.received.missing(count), range(_MOST_GAPS), strict=False):
         name = f"call {gap[0]}" if len(gap) == 1 else f"calls {gap[0]}-{gap[-1]}"
-        yield _skip(f"{before}{name}", "these numbers did not come")
+        yield _skip(f"{before}{name}", tr("these numbers did not come"))
     if end is None:
-        yield _skip(f"{before}after call {count}", "the training did not say whether there was more")
+        yield _skip(
+            f"{before}after call {count}",
+            tr("the training did not say whether there was more"),
+        )
 
 
 def _skip(name: str, reason: str) -> ApiResult:
-    return ApiResult(name, Status.SKIP, None, f"{NOT_RECEIVED}: {reason}")
+    return ApiResult(name, Status.SKIP, None, tr("{lost}: {reason}", lost=NOT_RECEIVED, reason=reason))
 
 
 def _parsed(key: str) -> tuple[str, int]:

@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 
 from msprobe_ms.accuracy.references.reference import Array, Computed, NotReproducible
+from msprobe_ms.support.translation import tr
 
 #: The slope of the logistic function that fast_gelu puts in place of the normal distribution's.
 _FAST_GELU_SLOPE = 1.702
@@ -44,7 +45,9 @@ def gelu(x: Array, approximate: str = "none") -> Computed:
         below = sigmoid(2 * inner)
         slope = below + x * 2 * below * sigmoid(-2 * inner) * _TANH_SCALE * (1 + 3 * _TANH_CUBIC * x * x)
     else:
-        raise NotReproducible(f"no form {approximate!r} of gelu is known; none and tanh are")
+        raise NotReproducible(
+            tr("no form {approximate} of gelu is known; none and tanh are", approximate=repr(approximate))
+        )
     return Computed((x * below,), lambda g: {"x": g * slope})
 
 
@@ -82,7 +85,7 @@ def mish(x: Array) -> Computed:
 def swiglu(x: Array, dim: int = -1) -> Computed:
     """(a, b) = the halves of x along ``dim``; y = a s(a) b; da = g b s(a) (1 + a (1 - s(a))), db = g a s(a)."""
     if x.shape[dim] % 2:
-        raise NotReproducible(f"axis {dim} of shape {x.shape} has no halves")
+        raise NotReproducible(tr("axis {dim} of shape {shape} has no halves", dim=dim, shape=x.shape))
     a, b = np.split(x, 2, axis=dim)
     gate = silu(a)
     assert gate.backward is not None

@@ -9,6 +9,7 @@ import numpy as np
 from msprobe_ms.accuracy.references.reference import Array, Computed, NotJudged, NotReproducible
 from msprobe_ms.arrays.typed import rounded
 from msprobe_ms.frameworks.api_calls import DtypeArgument
+from msprobe_ms.support.translation import tr
 
 
 def confusion_transpose(x: Array, perm: Sequence[int], shape: Sequence[int], transpose_first: bool) -> Computed:
@@ -27,7 +28,7 @@ def confusion_transpose(x: Array, perm: Sequence[int], shape: Sequence[int], tra
 def dtype_cast(x: Array, dtype: DtypeArgument) -> Computed:
     """y = x in ``dtype``, to the nearest, ties to even; dx = g."""
     if not isinstance(dtype, DtypeArgument):
-        raise NotReproducible(f"{dtype!r} is no dtype")
+        raise NotReproducible(tr("{dtype} is no dtype", dtype=repr(dtype)))
     return Computed((rounded(x, dtype.name),), lambda g: {"x": g})
 
 
@@ -53,7 +54,7 @@ def sort(x: Array, dim: int = -1, descending: bool = False, stable: bool = True,
 
     if not with_indices:
         return Computed((values,), backward)
-    return Computed((values, NotJudged("equal elements in any order") if tied else order), backward)
+    return Computed((values, NotJudged(tr("equal elements in any order")) if tied else order), backward)
 
 
 def _has_equal_neighbours(values: Array, dim: int) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from msprobe_ms.accuracy.references.reference import Array, Computed, Gradient, NotJudged, NotReproducible
+from msprobe_ms.support.translation import tr
 
-_UNWEIGHTED = "frameworks do not differentiate the weights where targets are indices"
+_UNWEIGHTED = tr("frameworks do not differentiate the weights where targets are indices")
 
 
 def cross_entropy(
@@ -38,7 +39,7 @@ def cross_entropy(
         counted = target != ignore_index
         index = np.where(counted, target, 0)
         if np.any((index < 0) | (index >= classes)):
-            raise NotReproducible(f"a target beyond the {classes} classes")
+            raise NotReproducible(tr("a target beyond the {classes} classes", classes=classes))
         one_hot = (index[..., np.newaxis] == np.arange(classes)) * counted[..., np.newaxis]
         divisor = np.sum(w[index] * counted)
     else:
@@ -47,7 +48,9 @@ def cross_entropy(
     t = (1 - label_smoothing) * one_hot + label_smoothing / classes * counted[..., np.newaxis]
     losses = -np.sum(t * w * log_p, axis=-1)
     if reduction not in ("none", "mean", "sum"):
-        raise NotReproducible(f"no reduction {reduction!r} is known; none, mean and sum are")
+        raise NotReproducible(
+            tr("no reduction {reduction} is known; none, mean and sum are", reduction=repr(reduction))
+        )
     loss = losses if reduction == "none" else losses.sum() / (divisor if reduction == "mean" else 1.0)
 
     def backward(g: Array) -> Mapping[str, Gradient]:

@@ -24,6 +24,7 @@ from msprobe_ms.accuracy.references.optimizer import adam_w_by_step, adam_w_in_a
 from msprobe_ms.accuracy.references.reference import Computed, FusedReference, NotReproducible
 from msprobe_ms.accuracy.references.rotary import rotary
 from msprobe_ms.accuracy.references.signatures import operator
+from msprobe_ms.support.translation import tr
 
 _TOKENS = "pre_tokens: before = 2147483647, next_tokens: after = 2147483647, inner_precise: unread = 0"
 _LENGTHS = "prefix=None, actual_seq_qlen: query_ends = None, actual_seq_kvlen: key_ends = None"
@@ -57,7 +58,7 @@ def not_known(**_: Any) -> Computed:
 
     :raises NotReproducible: always
     """
-    raise NotReproducible("the order of its results is not known here")
+    raise NotReproducible(tr("the order of its results is not known here"))
 
 
 def _functional() -> Iterable[FusedReference]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from msprobe_ms.accuracy.references.reference import Array, Computed, Gradient, NotReproducible
 from msprobe_ms.accuracy.references.softmax import softmax
+from msprobe_ms.support.translation import tr
 
 
 def gating_top_k_softmax(x: Array, finished: Array | None = None, k: int = 1) -> Computed:
@@ -18,7 +19,7 @@ def gating_top_k_softmax(x: Array, finished: Array | None = None, k: int = 1) ->
     """
     experts = x.shape[-1]
     if not 0 < k <= experts:
-        raise NotReproducible(f"the {k} largest of {experts}")
+        raise NotReproducible(tr("the {k} largest of {experts}", k=k, experts=experts))
     p = softmax(x)
     index = np.argsort(-p, axis=-1, kind="stable")[..., :k]
     shown = index if finished is None else np.where(finished[..., np.newaxis] != 0, experts, index)
@@ -44,7 +45,7 @@ def token_permute(
     indices: (tokens,) or (tokens, top_k).
     """
     if padded_mode:
-        raise NotReproducible("padded mode is not defined")
+        raise NotReproducible(tr("padded mode is not defined"))
     top_k = 1 if indices.ndim == 1 else indices.shape[1]
     order = np.argsort(indices.reshape(-1), kind="stable")
     source = order[: num_out_tokens or None] // top_k
@@ -70,9 +71,9 @@ def token_unpermute(
     dprobs = sum over hidden of g permuted[sorted_indices]. probs: (tokens, top_k), 1 where not given.
     """
     if padded_mode:
-        raise NotReproducible("padded mode is not defined")
+        raise NotReproducible(tr("padded mode is not defined"))
     if len(np.unique(sorted_indices)) != sorted_indices.size:
-        raise NotReproducible("sorted_indices has an index twice, which leaves the result open")
+        raise NotReproducible(tr("sorted_indices has an index twice, which leaves the result open"))
     top_k = 1 if probs is None else probs.shape[1]
     kept = sorted_indices < len(permuted)
     tokens = np.zeros((sorted_indices.size, permuted.shape[1]))

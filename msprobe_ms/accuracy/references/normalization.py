@@ -20,12 +20,13 @@ from msprobe_ms.accuracy.references.reference import (
     NotReproducible,
     sum_to,
 )  # fmt: skip
+from msprobe_ms.support.translation import tr
 
 
 def _trailing(x: Array, shape: tuple[int, ...]) -> tuple[int, ...]:
     """The last axes of x, which must have this shape."""
     if x.shape[x.ndim - len(shape) :] != shape:
-        raise NotReproducible(f"the last axes of shape {x.shape} are not {shape}")
+        raise NotReproducible(tr("the last axes of shape {shape} are not {shape2}", shape=x.shape, shape2=shape))
     return tuple(range(x.ndim - len(shape), x.ndim))
 
 
@@ -53,7 +54,7 @@ def rms_norm_alone(
 ) -> Computed:
     """``rms_norm`` with the arguments and the one output that PyTorch's own has; gamma may be missing."""
     if epsilon is None:
-        raise NotReproducible("its epsilon is that of the dtype, which the reference does not compute in")
+        raise NotReproducible(tr("its epsilon is that of the dtype, which the reference does not compute in"))
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     gamma = np.ones(shape) if weight is None else weight
     inner = rms_norm(x, gamma, epsilon)
@@ -126,7 +127,7 @@ def add_layer_norm(
         dx = gradients["x"] if of_x is None else gradients["x"] + of_x
         return {"x1": dx, "x2": dx, "gamma": gradients["weight"], "beta": gradients["bias"]}
 
-    total = x if additional_output else NotJudged("not asked for")
+    total = x if additional_output else NotJudged(tr("not asked for"))
     return Computed((*inner.outputs, total), backward)
 
 
@@ -143,7 +144,7 @@ def group_norm(
     """
     batch, channels = x.shape[:2]
     if groups < 1 or channels % groups:
-        raise NotReproducible(f"{channels} channels in {groups} groups")
+        raise NotReproducible(tr("{channels} channels in {groups} groups", channels=channels, groups=groups))
     inner = layer_norm(x.reshape(batch, groups, -1), prod(x.shape[1:]) // groups, None, None, epsilon, True)
     assert inner.backward is not None
     of_norm = inner.backward

@@ -75,7 +75,9 @@ def _fused() -> Iterable[FusedReference]:
     yield operator("matmul_backward", matmul_backward, "grad, self: first, other: second, mask=(True, True)")
     yield operator("npu_scaled_masked_softmax", scaled_masked_softmax, f"x, {_SCALED_MASKED}")
     yield operator(
-        "npu_scaled_masked_softmax_backward", scaled_masked_softmax_backward, f"y_grad: grad, y, {_SCALED_MASKED}"
+        "npu_scaled_masked_softmax_backward",
+        scaled_masked_softmax_backward,
+        f"y_grad: grad, y, {_SCALED_MASKED}",
     )
     yield operator("npu_confusion_transpose", confusion_transpose, "self: x, perm, shape, transpose_first")
     yield operator("npu_dtype_cast", dtype_cast, "self: x, dtype")

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.frameworks.api_calls import ApiOutcome, Arguments, NotJudged
+from msprobe_ms.support.translation import tr
 
 __all__ = ["Computed", "FusedReference", "NotJudged", "NotReproducible"]
 
@@ -84,7 +85,9 @@ class FusedReference:
         except NotReproducible:
             raise
         except Exception as error:
-            raise NotReproducible(f"the reference of {self.name} cannot take it: {error}") from error
+            raise NotReproducible(
+                tr("the reference of {name} cannot take it: {error}", name=self.name, error=error)
+            ) from error
         outputs = tuple(map(typed, computed.outputs))
         if gradients is None:
             return ApiOutcome(outputs)
@@ -99,10 +102,17 @@ class FusedReference:
         try:
             bound = self.signature.bind(*arguments.positional, **keywords)
         except TypeError as error:
-            raise NotReproducible(f"{error}; the signature known is {self.name}{self.signature}") from None
+            raise NotReproducible(
+                tr(
+                    "{error}; the signature known is {name}{signature}",
+                    error=error,
+                    name=self.name,
+                    signature=self.signature,
+                )
+            ) from None
         for name in self.unused & bound.arguments.keys():
             if not _equal(bound.arguments[name], self.signature.parameters[name].default):
-                raise NotReproducible(f"the reference of {self.name} has no {name}")
+                raise NotReproducible(tr("the reference of {name} has no {name2}", name=self.name, name2=name))
         bound.apply_defaults()
         return {self.names[own]: value for own, value in bound.arguments.items() if own in self.names}
 
@@ -158,7 +168,9 @@ def sum_to(gradient: Array, shape: tuple[int, ...]) -> Array:
 def _gradients(computed: Computed, given: Sequence[TypedArray | NotJudged | None]) -> Mapping[str, Gradient]:
     """Those of the arguments by the formula's names; empty where no gradient is defined or none arrives."""
     if len(given) != len(computed.outputs):
-        raise NotReproducible(f"{len(given)} gradients for {len(computed.outputs)} outputs")
+        raise NotReproducible(
+            tr("{count} gradients for {count2} outputs", count=len(given), count2=len(computed.outputs))
+        )
     if computed.backward is None or not any(isinstance(each, TypedArray) for each in given):
         return {}
     return computed.backward(*map(_output_gradient, computed.outputs, given))
@@ -168,7 +180,13 @@ def _output_gradient(output: Any, given: TypedArray | NotJudged | None) -> Array
     if not isinstance(given, TypedArray):
         return np.zeros_like(output) if isinstance(output, np.ndarray) and output.dtype.kind == "f" else None
     if isinstance(output, np.ndarray) and output.shape != given.values.shape:
-        raise NotReproducible(f"a gradient of shape {given.values.shape} for an output of shape {output.shape}")
+        raise NotReproducible(
+            tr(
+                "a gradient of shape {shape} for an output of shape {shape2}",
+                shape=given.values.shape,
+                shape2=output.shape,
+            )
+        )
     return np.asarray(given.values, np.float64)
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from msprobe_ms.accuracy.references.reference import Array, Computed, Gradient, NotReproducible, sum_to
+from msprobe_ms.support.translation import tr, tr_list
 
 #: By the numbers that operators know them by.
 MODES = ("half", "interleave", "quarter", "interleave-half")
@@ -60,10 +61,10 @@ def rotary(x: Array, cos: Array, sin: Array, mode: str | int = "half") -> Comput
     """
     name = MODES[mode] if isinstance(mode, int) and mode in range(len(MODES)) else mode
     if name not in MODES:
-        raise NotReproducible(f"no rotary mode {mode!r} is known; {', '.join(MODES)} are")
+        raise NotReproducible(tr("no rotary mode {mode} is known; {modes} are", mode=repr(mode), modes=tr_list(MODES)))
     size = x.shape[-1]
     if size % (4 if name == "quarter" else 2):
-        raise NotReproducible(f"a last axis of {size} cannot be rotated by mode {name}")
+        raise NotReproducible(tr("a last axis of {size} cannot be rotated by mode {name}", size=size, name=name))
     straight, rotated = _maps(str(name), size)
     kept, turned = straight.of(x), rotated.of(x)
 

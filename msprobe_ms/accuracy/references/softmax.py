@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from msprobe_ms.accuracy.references.reference import Array, Computed, Gradient, NotReproducible
+from msprobe_ms.support.translation import tr
 
 #: What the operator puts in place of dropped elements: large, but a row of nothing else has equal shares.
 _DROPPED = -10000.0
@@ -23,7 +24,7 @@ def _dropped(mask: Array | None, shape: tuple[int, ...], fixed_triu_mask: bool) 
     if fixed_triu_mask:
         return np.triu(np.ones(shape[-2:], bool), 1)
     if mask is None:
-        raise NotReproducible("no mask is given")
+        raise NotReproducible(tr("no mask is given"))
     return mask != 0
 
 

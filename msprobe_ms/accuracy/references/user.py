@@ -26,6 +26,7 @@ from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.dialects import API_PREFIXES
 from msprobe_ms.frameworks.api_calls import ApiOutcome, Arguments
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.yaml_files import UnreadableError, read_texts
 
 #: Entry points of this group are references: the name is the operator's, the object a function, or one with the
@@ -34,9 +35,9 @@ ENTRY_POINTS = "msprobe_ms.references"
 #: In the place of a prefix: calls of the name under any.
 ANY_PREFIX = ""
 
-_FORM = "expected operators: {NAME: {forward: MODULE:FUNCTION, backward: MODULE:FUNCTION, description: TEXT}}"
+_FORM = tr("expected operators: {NAME: {forward: MODULE:FUNCTION, backward: MODULE:FUNCTION, description: TEXT}}")
 _LARGEST_FILE = 1 << 20
-_NO_BACKWARD = NotJudged("the reference has no backward")
+_NO_BACKWARD = NotJudged(tr("the reference has no backward"))
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,14 @@ class UserReference:
             given = [as_float64(each) if isinstance(each, TypedArray) else None for each in output_gradients]
             gradients = self._several(self.backward, given, *positional, **keywords)
         if len(gradients) != wanted:
-            raise NotReproducible(f"backward of {self.name} returned {len(gradients)} gradients, {wanted} are needed")
+            raise NotReproducible(
+                tr(
+                    "backward of {name} returned {count} gradients, {wanted} are needed",
+                    name=self.name,
+                    count=len(gradients),
+                    wanted=wanted,
+                )
+            )
         return ApiOutcome(outputs, gradients)
 
     def _several(self, function: Callable[..., Any], /, *positional: Any, **keywords: Any) -> tuple[Any, ...]:
@@ -81,7 +89,9 @@ class UserReference:
         except NotReproducible:
             raise
         except (Exception, SystemExit) as error:
-            raise NotReproducible(f"reference of {self.name}: {type(error).__name__}: {error}") from error
+            raise NotReproducible(
+                tr("reference of {name}: {name2}: {error}", name=self.name, name2=type(error).__name__, error=error)
+            ) from error
         return tuple(map(typed, result)) if isinstance(result, (list, tuple)) else (typed(result),)
 
 
@@ -115,10 +125,24 @@ def _installed() -> Iterator[UserReference]:
         try:
             loaded = entry_point.load()
         except (Exception, SystemExit) as error:
-            raise UsageError(f"entry point {ENTRY_POINTS} {entry_point.name}: {error}") from error
+            raise UsageError(
+                tr(
+                    "entry point {entry_points} {name}: {error}",
+                    entry_points=ENTRY_POINTS,
+                    name=entry_point.name,
+                    error=error,
+                )
+            ) from error
         description = (getattr(loaded, "__doc__", None) or "").partition("\n")[0]
         if not callable(getattr(loaded, "forward", loaded)):
-            raise UsageError(f"entry point {ENTRY_POINTS} {entry_point.name}: {entry_point.value} is no function")
+            raise UsageError(
+                tr(
+                    "entry point {entry_points} {name}: {value} is no function",
+                    entry_points=ENTRY_POINTS,
+                    name=entry_point.name,
+                    value=entry_point.value,
+                )
+            )
         yield UserReference(
             entry_point.name, getattr(loaded, "forward", loaded), getattr(loaded, "backward", None), description
         )
@@ -128,14 +152,14 @@ def _of_file(file: Path) -> Iterator[UserReference]:
     try:
         content = read_texts(file, _LARGEST_FILE)
     except UnreadableError as error:
-        raise UsageError(f"{file}: {error}; {_FORM}") from None
+        raise UsageError(tr("{file}: {error}; {form}", file=file, error=error, form=_FORM)) from None
     operators = content.get("operators") if isinstance(content, dict) else None
     if not isinstance(operators, dict):
-        raise UsageError(f"{file}: {_FORM}")
+        raise UsageError(tr("{file}: {form}", file=file, form=_FORM))
     for name, given in operators.items():
         unknown = set(given) - {"forward", "backward", "description"} if isinstance(given, dict) else {"text"}
         if unknown or "forward" not in given:
-            raise UsageError(f"{file}: operators.{name}: {_FORM}")
+            raise UsageError(tr("{file}: operators.{name}: {form}", file=file, name=name, form=_FORM))
         backward = given.get("backward")
         yield UserReference(
             name,
@@ -149,14 +173,14 @@ def _function(file: Path, operator: str, source: Any) -> Callable[..., Any]:
     place = f"{file}: operators.{operator}: {source}"
     module_name, _, name = str(source).rpartition(":")
     if not module_name or not name:
-        raise UsageError(f"{place}: {_FORM}")
+        raise UsageError(tr("{place}: {form}", place=place, form=_FORM))
     try:
         module = _of_path(file.parent / module_name) if module_name.endswith(".py") else _imported(module_name)
     except (Exception, SystemExit) as error:
-        raise UsageError(f"{place}: {type(error).__name__}: {error}") from error
+        raise UsageError(tr("{place}: {name}: {error}", place=place, name=type(error).__name__, error=error)) from error
     function = getattr(module, name, None)
     if not callable(function):
-        raise UsageError(f"{place}: there is no function {name}")
+        raise UsageError(tr("{place}: there is no function {name}", place=place, name=name))
     return function
 
 

@@ -28,9 +28,10 @@ examples:
   msprobe acc_check -api_info dump.json -csv_path report/accuracy_checking_result_20260101000000.csv   (go on)
 
 Each API call of the dump is run again, alone, forward and backward, and compared with a reference in float64: the same
-operation in PyTorch on the CPU, a formula in NumPy, or yours. Arguments are drawn so that they fit the recorded
-statistics, or are the recorded tensors; then the recorded results are judged, and no device is needed.
-A run that was ended goes on where it was when it is started again.""")
+operation in PyTorch on the CPU, a formula in NumPy, or a reference of your own. For a dump of task tensor, the recorded
+tensors are the arguments, the recorded results are judged, and no device is needed. For a dump of task statistics, the
+arguments are random data with the recorded statistics, and the call is run here.
+An interrupted run continues when the same command is given again.""")
 
 #: Names of the command: of 26.x, and of 1.1.0; those with multi_ have several workers by default.
 _NAMES = ("acc_check", "run_ut", "multi_acc_check", "multi_run_ut")
@@ -42,7 +43,8 @@ def add_acc_check(commands: Any) -> None:
     for name in _NAMES:
         summary = tr("check each recorded API alone against a more precise reference")
         if name != _NAMES[0]:
-            summary = f"{'several workers of ' if name.startswith('multi') else 'another name of '}{_NAMES[0]}"
+            several = name.startswith("multi")
+            summary = tr("acc_check with several workers") if several else tr("another name of acc_check")
         parser = add_command(commands, name, _acc_check, summary, _EPILOG)
         add_dump(parser, several=name.startswith("multi"), required=False)
         add_receiving(parser.add_argument_group("calls that trainings send, in place of a dump"))
@@ -70,7 +72,10 @@ def add_dump(parser: argparse.ArgumentParser, *, several: bool = False, required
 def _add_selection(group: Any) -> None:
     group.add_argument("--backward", action="store_true", help="check gradients where the dump has no backward, too")
     group.add_argument(
-        "-f", "--filter_api", action="store_true", help="check only the first of calls with like arguments"
+        "-f",
+        "--filter_api",
+        action="store_true",
+        help="of calls that differ only in the values of tensors, check only the first",
     )
     group.add_argument(
         "--white_list", nargs="+", default=[], metavar="API", help="only these: sub, Mint.sub, Mint.sub.0"
@@ -90,7 +95,9 @@ def _add_judging(group: Any) -> None:
     group.add_argument("--thresholds", type=Path, metavar="FILE", help="yaml that changes what passes")
     group.add_argument("--references", type=Path, metavar="FILE", help="yaml that names references of your own")
     add_reference_python(group)
-    group.add_argument("--self", action="store_true", help="let a library be its own reference, in higher precision")
+    group.add_argument(
+        "--self", action="store_true", help="use the same library, in higher precision, as the reference"
+    )
 
 
 def add_reference_python(group: Any) -> None:
@@ -112,7 +119,7 @@ def _add_running(group: Any, *, several: bool) -> None:
     )
     group.add_argument("-j", "--jit_compile", action="store_true", help="accepted for compatibility; no effect")
     group.add_argument("--rerun", action="store_true", help="run the APIs of a tensor dump again, on what was recorded")
-    group.add_argument("--seed", type=int, default=1234, metavar="N", help="of what is drawn (default 1234)")
+    group.add_argument("--seed", type=int, default=1234, metavar="N", help="seed of the random data (default 1234)")
     group.add_argument("--timeout", type=seconds, default=60.0, metavar="S", help="seconds for one call (default 60)")
     group.add_argument(
         "-save_error_data",
@@ -172,7 +179,7 @@ def _acc_check(options: argparse.Namespace) -> int:
             calls, wanted, selection, options.out_path or Path("."), workers=options.num_splits, pool=pool,
             resumed=options.result_csv_path, page=not options.no_html, progress=progress,
         )  # fmt: skip
-    print_verdict(summary_lines(calls.path, checked))
+    print_verdict(summary_lines(calls.path, checked, drawn=not wanted.real_data))
     return check_status(options, checked)
 
 

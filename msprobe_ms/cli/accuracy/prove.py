@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.cli.accuracy.acc_check import add_reference_python
 from msprobe_ms.cli.common import DIVERGENT, DONE, FAILED, add_command, add_output, print_lines, print_verdict
-from msprobe_ms.cli.compare import add_pairing
+from msprobe_ms.cli.comparison.options import add_pairing
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.log import logger
 from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
@@ -20,16 +21,16 @@ examples:
   msprobe prove output                              (the first origin of the latest report there)
   msprobe prove output/compare_summary_20260101000000.json --node encoder.layers.0.norm
   msprobe prove -tp dump/step0 -gp golden/step0 --node Mint.sub.0
-  msprobe prove dump/step0/rank0 --node Mint.sub.0  (is this call right by its own reference?)
+  msprobe prove dump/step0/rank0 --node Mint.sub.0  (does float64 give what this call gave?)
 
-The call runs alone, on the recorded tensors, or on some drawn to fit the recorded statistics: in float64, in the
+The call runs alone, on the recorded tensors or on random data with the recorded statistics: in float64, in the
 frameworks of both dumps, and with the golden's values in place of the target's, one at a time. The result is also shown
 in the page of the report (compare_report_….html).
 Exit status: 0 the target's call is right, 1 with --exit-code where it is wrong, 2 where that cannot be decided.""")
 
 
 def add_prove(commands: Any) -> None:
-    summary = tr("run one call of a comparison alone, and say which side is wrong and by what")
+    summary = tr("run one call of a comparison alone, and say which side is wrong and why")
     parser = add_command(commands, "prove", _prove, summary, _EPILOG)
     parser.add_argument(
         "path", nargs="?", type=Path, metavar="REPORT|DUMP",
@@ -56,6 +57,7 @@ def _prove(options: argparse.Namespace) -> int:
     from msprobe_ms.accuracy.proof.verdict import Finding
 
     question = _question(options)
+    logger.info(tr("running {entry} alone; this takes up to some minutes", entry=question.entry))
     with Workshop(reference_python=options.reference_python) as workshop:
         proof = prove(question, workshop)
     print_verdict(proof_lines(proof))

@@ -61,12 +61,18 @@ def add_receiving(group: Any) -> None:
         "--listen", metavar="HOST:PORT|FOLDER",
         help="judge what trainings send there (run --check --to, or online_run_ut in their configuration)",
     )  # fmt: skip
-    group.add_argument("--ranks", type=numbers, metavar="N,N-M", help="ranks that are waited for (default 0)")
+    group.add_argument("--ranks", type=numbers, metavar="N,N-M", help="the ranks to wait for (default 0)")
     add_encryption(group)
-    group.add_argument("--disk", type=_mebibytes, metavar="MIB", default=8192, help="calls that wait (default 8192)")
+    group.add_argument(
+        "--disk",
+        type=_mebibytes,
+        metavar="MIB",
+        default=8192,
+        help="disk space for calls that wait to be judged (default 8192)",
+    )
     group.add_argument(
         "--idle", type=seconds, metavar="S", default=600.0,
-        help="seconds without a word after which trainings that have not ended are given up (default 600)",
+        help="give a training up after so many seconds without data from it (default 600)",
     )  # fmt: skip
 
 
@@ -75,7 +81,7 @@ def add_encryption(group: Any) -> None:
     group.add_argument("--tls", type=Path, metavar="DIR", help="the folder with certificates (msprobe certificates)")
     group.add_argument(
         "--unencrypted", action="store_true", default=None,
-        help="let calls travel to other machines as they are, for all to read and to change",
+        help="send calls to other machines unencrypted: others can read and change them",
     )  # fmt: skip
 
 
@@ -140,4 +146,4 @@ def check_status(options: argparse.Namespace, checked: Checked) -> int:
     """Return the exit status of a pre-check."""
     if not options.exit_code:
         return DONE
-    return DIVERGENT if checked.failed or (options.strict and checked.unchecked) else DONE
+    return DIVERGENT if checked.failed or (options.strict and checked.lacks_calls) else DONE

@@ -11,7 +11,7 @@ from typing import Any
 from msprobe_ms.cli.accuracy.acc_check import add_dump, dump_file_of, options_for, section_of, selection_of
 from msprobe_ms.cli.common import DIVERGENT, DONE, add_command, print_lines, print_verdict
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join
 
 _OVERFLOW_EPILOG = tr("""\
 examples:
@@ -39,7 +39,7 @@ def add_run_overflow_check(commands: Any) -> None:
 
 def _overflow(options: argparse.Namespace) -> int:
     from msprobe_ms.accuracy.calls import read_calls
-    from msprobe_ms.accuracy.overflow import Verdict, check_overflows
+    from msprobe_ms.accuracy.overflow import Verdict, check_overflows, counted
     from msprobe_ms.accuracy.selection import select
 
     calls = read_calls(dump_file_of(options.api_info_file))
@@ -48,12 +48,16 @@ def _overflow(options: argparse.Namespace) -> int:
     rows = check_overflows(calls, chosen, wanted, options.out_path or Path("."), options.num_splits)
     counts = Counter(row.verdict for row in rows)
     abnormal = [row for row in rows if row.verdict is Verdict.ABNORMAL]
-    word = "ABNORMAL" if abnormal else "NORMAL"
+    word = tr("ABNORMAL") if abnormal else tr("NORMAL")
     print_verdict(
         [
-            f"{word}: " + ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict),
+            tr("{word}: {counts}", word=word, counts=tr_join(", ", (counted(each, counts[each]) for each in Verdict))),
             *(
-                tr("  abnormal: {name}: {device} elements, of the reference none", name=row.name, device=row.device)
+                tr(
+                    "  abnormal: {name}: {device} elements are NaN or infinite, in the reference none",
+                    name=row.name,
+                    device=row.device,
+                )
                 for row in abnormal[:20]
             ),
         ]
@@ -73,7 +77,7 @@ def add_op_generate(commands: Any) -> None:
     parser.add_argument("-api_info", "--api_info_file", type=Path, metavar="FILE", help="the dump.json")
     parser.add_argument("--api_name", metavar="NAME", help="the call, as the dump names it: Mint.sub.0")
     parser.add_argument("-o", "--output_path", type=Path, default=Path("."), metavar="DIR", help="where files go")
-    parser.add_argument("--seed", type=int, default=1234, metavar="N", help="of drawn data (default 1234)")
+    parser.add_argument("--seed", type=int, default=1234, metavar="N", help="seed of the random data (default 1234)")
 
 
 def _generate(options: argparse.Namespace) -> int:

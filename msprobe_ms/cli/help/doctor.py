@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 _EPILOG = tr("""\
 Looks at the versions of packages, at MindSpore and PyTorch (each is imported, in a process of its own) with the
 execution modes and levels that they record, at a mindstudio-probe beside this, at the disk and its permissions.
-Exits with 2 where something has to be put right.""")
+Marks: ok works; -- is not installed and not needed for the rest; ? may become too little, see the advice; !! has to be
+put right, and the exit status is 2.""")
 
 
 def add_doctor(commands: Any) -> None:

@@ -7,6 +7,7 @@ import re
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, MsprobeError, UsageError
 from msprobe_ms.support.text import one_a_line, suggestion
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 
 def compare(
@@ -67,7 +68,7 @@ def compare(
                 "compare: profile {profile}{suggestion}; accepted are {profiles}",
                 profile=repr(profile),
                 suggestion=suggestion(profile, PROFILES),
-                profiles=", ".join(PROFILES),
+                profiles=tr_list(PROFILES),
             )
         )
     with _Files() as files:
@@ -81,6 +82,8 @@ def compare(
             thresholds=files.of("thresholds", thresholds),
             algorithms=algorithms,
         ).options()
+    if files.made:
+        options = replace(options, arguments=None)
     if isinstance(target, Dump) or isinstance(golden, Dump):
         return Compared(_one_dump(target), _one_dump(golden), options)
     chosen = plan(_path(target), _path(golden), ranks=ranks, steps=steps, profile=profile)
@@ -119,7 +122,12 @@ def _one_dump(side: Any) -> Dump:
 
 
 class _Files:
-    """Content given as dicts and lists, as the yaml files it would stand in: with the same checks and meaning."""
+    """Content given as dicts and lists, as the yaml files it would stand in: with the same checks and meaning.
+
+    ``made``  whether there was any
+    """
+
+    made = False
 
     def __enter__(self) -> _Files:
         self._folder = tempfile.TemporaryDirectory(prefix="msprobe_given_")
@@ -138,6 +146,7 @@ class _Files:
             return given
         if not isinstance(given, (Mapping, Sequence)) or isinstance(given, str):
             return Path(given)
+        self.made = True
         path = Path(self._folder.name) / f"{kind}.yaml"
         path.write_text(yaml.safe_dump(_plain(given), allow_unicode=True, sort_keys=False), encoding="utf-8")
         return path
@@ -167,7 +176,11 @@ def assert_consistent(target: Any, golden: Any, *, allow_incomplete: bool = Fals
 
 def _of_one(result: Compared) -> Iterator[str]:
     if not result.origins:
-        yield tr("Dumps are not consistent: too little of them could be compared!")
+        yield (
+            tr("Dumps are not consistent: too little of them could be compared!")
+            if result.verdict == Verdict.INCOMPLETE
+            else tr("Dumps are not consistent!")
+        )
         yield ""
         yield from str(result).split("\n")
         return
@@ -177,7 +190,7 @@ def _of_one(result: Compared) -> Iterator[str]:
     yield ""
     yield from _beginning(result.origins[0])
     if len(result.origins) > 1:
-        yield tr("Perhaps also at {names}.", names=", ".join(origin.target for origin in result.origins[1:4]))
+        yield tr("Perhaps also at {names}.", names=tr_list(origin.target for origin in result.origins[1:4]))
 
 
 def _of_ranks(result: ComparedRanks) -> Iterator[str]:
@@ -196,7 +209,7 @@ def _of_ranks(result: ComparedRanks) -> Iterator[str]:
 
 def _beginning(origin: Origin) -> Iterator[str]:
     yield tr("The error begins at {target} (golden: {golden}):", target=origin.target, golden=origin.golden)
-    yield f"{origin.reason}."
+    yield origin.reason
 
 
 def _mismatches(comparison: Comparison) -> Iterator[str]:
@@ -212,7 +225,7 @@ def _mismatches(comparison: Comparison) -> Iterator[str]:
     yield tr("Mismatched rows: {differing} / {total}{share}", differing=differing, total=total, share=share)
     if greatest is not None and greatest.target is not None:
         deviation = greatest.deviation or 0.0
-        shown = f"{deviation:.6g}" if math.isfinite(deviation) else "beyond measure"
+        shown = f"{deviation:.6g}" if math.isfinite(deviation) else tr("beyond measure")
         yield tr(
             "Greatest relative deviation: {shown} at {name} (up to {held_to:.3g} allowed)",
             shown=shown,

@@ -52,12 +52,15 @@ _NOT_FINITE = frozenset(("inf", "-inf", "nan"))
 
 
 class Compared(ComparisonResult):
-    """Two dumps of one rank and step, compared; ``comparison`` has the pairs and rows."""
+    """Two dumps of one rank and step, compared; ``comparison`` has the pairs and rows.
 
-    def __init__(self, target: Dump, golden: Dump, options: Options) -> None:
+    ``after``: an earlier step that diverges, whose error what differs in this one inherits.
+    """
+
+    def __init__(self, target: Dump, golden: Dump, options: Options, after: int | None = None) -> None:
         self._options = options
         self.target, self.golden = target, golden
-        self.comparison: Comparison = compare_dumps(target, golden, options)
+        self.comparison: Comparison = compare_dumps(target, golden, options, after=after)
 
     @property
     def _outcome(self) -> Outcome:
@@ -138,7 +141,8 @@ class Compared(ComparisonResult):
 
     def __str__(self) -> str:
         """What the command prints."""
-        return one_a_line(verdict_lines(self._outcome))
+        command = self._options.command(self.target.path, self.golden.path)
+        return one_a_line(verdict_lines(self._outcome, command))
 
     def __repr__(self) -> str:
         matched = row_counts(self.comparison)["matched"]
@@ -273,7 +277,8 @@ class ComparedRanks(Mapping[Key, Compared], ComparisonResult):
 
     def _compare_one(self, key: Key) -> Compared:
         pair = self._pairs[key]
-        return Compared(read_dump(pair.target), read_dump(pair.golden), self._options)
+        after = next((found.inherits for found in self.found if found.place == pair.place), None)
+        return Compared(read_dump(pair.target), read_dump(pair.golden), self._options, after)
 
     def __getitem__(self, key: Key) -> Compared:
         return self._compared(key)

@@ -27,7 +27,7 @@ EXPLANATIONS = {
 STANDINGS = {
     Standing.ORIGIN: tr("the error begins here"),
     Standing.INHERITED: tr("it differs, and the error began elsewhere"),
-    Standing.AGREES: tr("nothing of it differs by more than its dtype explains"),
+    Standing.AGREES: tr("all values agree within rounding error"),
     Standing.NOT_COMPARED: tr("it has a counterpart, and nothing of the two could be compared"),
     Standing.UNMATCHED: tr("it has no counterpart"),
 }

@@ -26,7 +26,7 @@ from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, DumpFormatError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join
 
 Place = tuple[int, int]
 
@@ -164,8 +164,8 @@ def _take_places(dump: KernelDump, folder: KernelFolder) -> None:
 
 def _shown(places: Collection[Place]) -> str:
     shown = [tr("rank {rank} step {step}", rank=rank, step=step) for rank, step in places]
-    return ", ".join(shown[:8]) + (" …" if len(shown) > 8 else "")
+    return tr_join(", ", shown[:8]) + (" …" if len(shown) > 8 else "")
 
 
 def _kind(dump: KernelDump) -> str:
-    return "tensors" if dump.mode == "tensor" else "statistics"
+    return tr("tensors") if dump.mode == "tensor" else tr("statistics")

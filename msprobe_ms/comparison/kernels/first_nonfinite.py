@@ -1,28 +1,34 @@
-"""Find where NaN and infinity come from: the first entry whose inputs are finite and whose output is not."""
+"""Find where NaN and infinity come from: the first entry, forward or backward, whose outputs hold what nothing that it
+is computed from did.
+
+A backward is computed from the gradient that arrives, and from what its forward took in and gave out.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from msprobe_ms.comparison.reporting.files import writing
+from msprobe_ms.comparison.reporting.files import claimed_timestamp, writing
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.kernels.entries import read_kernels
 from msprobe_ms.dump.kernels.kernel_files import find_kernel_folders, read_folders
-from msprobe_ms.dump.model import Dump, Entry, Item
-from msprobe_ms.dump.names import PARAMETER
+from msprobe_ms.dump.model import Dump, Entry, Item, ancestors
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETER, PARAMETERS_GRAD, is_update, parse_entry
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.translation import tr
 
 _Test = Callable[[Item], str]
+#: What the names of files with these answers begin with.
+_BEGINNING = "anomaly_analyze_"
 
 
 @dataclass(frozen=True)
@@ -76,16 +82,44 @@ def search(dump: Dump, name: str = "") -> FirstNonFinite:
     """Search one dump in execution order."""
     entries = list(dump.entries.values())
     first = _first(dump, entries, _holds)
-    nan = _first(dump, entries, lambda item: "NaN" if _holds(item) == "NaN" else "")
+    nan = _first(dump, entries, _holds_nan)
     bad = sum(any(map(_holds, entry.items)) for entry in entries)
-    return FirstNonFinite(name or str(dump.path), first, None if nan == first else nan, _outside(dump, entries), bad)
+    outside = _outside(dump, entries, _holds)
+    if first is not None and outside is not None and first.entry in ancestors(dump.entries, outside.entry):
+        first = None  # it came in inside of that call
+        nan = None if outside.holds == "NaN" else nan
+    return FirstNonFinite(name or str(dump.path), first, None if nan == first else nan, outside, bad)
+
+
+def first_nan(dump: Dump) -> NonFiniteValue | None:
+    """Return the first NaN of a dump, made by an entry or come in from outside."""
+    entries = list(dump.entries.values())
+    return _outside(dump, entries, _holds_nan) or _first(dump, entries, _holds_nan)
 
 
 def write_answer(answers: Sequence[FirstNonFinite], folder: Path) -> Path:
-    """Write ``anomaly_analyze_{ns}.json``: the answers by dump. Raises UsageError: the folder cannot be written."""
-    path = folder / f"anomaly_analyze_{time.time_ns()}.json"
-    with writing(path) as file:
-        file.write(json.dumps({each.dump: asdict(each) for each in answers}, indent=1).encode())
+    """Write ``anomaly_analyze_overflow_check_{YYYYmmddHHMMSS}.json``: the answers by dump; ``first_nan`` in each case.
+
+    :raises UsageError: the folder cannot be written
+    """
+    return write_anomalies("overflow_check", {each.dump: _content(each) for each in answers}, folder)
+
+
+def _content(answer: FirstNonFinite) -> dict[str, Any]:
+    first = answer.first
+    only_nan = first if first is not None and first.holds == "NaN" else None
+    return asdict(replace(answer, first_nan=answer.first_nan or only_nan))
+
+
+def write_anomalies(command: str, content: Mapping[str, Any], folder: Path) -> Path:
+    """Write what a command found into a file that tools for ``anomaly_analyze_*.json`` find, never over another.
+
+    :raises UsageError: the folder cannot be written
+    """
+    with claimed_timestamp(folder, _BEGINNING) as timestamp:
+        path = folder / f"{_BEGINNING}{command}_{timestamp}.json"
+        with writing(path) as file:
+            file.write(json.dumps(content, indent=1).encode())
     return path
 
 
@@ -97,27 +131,47 @@ def answer_lines(answer: FirstNonFinite) -> Iterator[str]:
         return
     if answer.first is not None:
         yield tr(
-            "  the first that is not finite although its inputs are: {item} holds {holds}",
-            item=answer.first.item,
+            "  the first call with finite inputs and a result that is not finite: {item} holds {holds}",
+            item=answer.first.item or answer.first.entry,
             holds=answer.first.holds,
         )
         yield from _place_lines(answer.first)
     if answer.first_nan is not None:
-        yield tr("  the first NaN made of values that hold none (an infinity may be meant, as in a mask):")
+        yield tr(
+            "  the first NaN that a call computes from inputs without NaN (an infinity can be intended, as in a mask):"
+        )
         yield from _place_lines(answer.first_nan)
     if answer.outside is not None:
         yield tr(
-            "  {holds} came in from outside: data, a weight, or code that was not recorded:", holds=answer.outside.holds
+            "  {holds} came in from outside: {source}:", holds=answer.outside.holds, source=source_of(answer.outside)
         )
         yield from _place_lines(answer.outside)
     yield tr("  {entries} of its entries hold something that is not finite", entries=answer.entries)
 
 
+def made_by_its_entry(value: NonFiniteValue) -> bool:
+    """Whether the entry of a value made it; else it took it in."""
+    parsed = parse_entry(value.entry)
+    is_gradient = parsed is not None and parsed.direction == PARAMETERS_GRAD
+    return is_gradient or value.item.startswith("output")
+
+
+def source_of(value: NonFiniteValue) -> str:
+    """Say what brought a value that no entry has made."""
+    parsed = parse_entry(value.entry)
+    if value.item.startswith("parameters."):
+        return tr("a weight")
+    if is_update(parsed):
+        return tr("what an optimizer keeps from step to step, or a gradient")
+    if parsed is not None and parsed.direction == BACKWARD:
+        return tr("a gradient, made by code that was not recorded")
+    return tr("data, a weight, an argument, or code that was not recorded")
+
+
 def _place_lines(bad: NonFiniteValue) -> Iterator[str]:
-    yield f"    {bad.entry}.{bad.item}"
-    for title, value in (("in", bad.cell), ("scope", bad.scope), ("file", bad.file), ("called at", bad.called)):
-        if value:
-            yield f"    {title} {value}"
+    yield f"    {bad.entry}.{bad.item}".rstrip(".")
+    titles = (tr("in"), bad.cell), (tr("scope"), bad.scope), (tr("file"), bad.file), (tr("called at"), bad.called)
+    yield from (tr("    {title} {value}", title=title, value=value) for title, value in titles if value)
 
 
 def dumps_in(path: Path) -> Iterator[tuple[str, Dump]]:
@@ -159,14 +213,51 @@ def _steps(path: Path) -> list[Path]:
 
 def _first(dump: Dump, entries: Sequence[Entry], holds: _Test) -> NonFiniteValue | None:
     clean = True
+    tainted = _tainted(dump, entries, holds)
     for entry in entries:
-        inputs = [item for item in entry.items if item.state != "output" and holds(item)]
-        outputs = [item for item in entry.items if item.state == "output" and holds(item)]
+        inputs, outputs = _given(entry, holds), _made(entry, holds)
         overwritten = clean and all(_is_overwritten(dump, item, outputs) for item in inputs)
-        if outputs and (not inputs or overwritten) and not _is_kept(entry):
+        if outputs and (not inputs or overwritten) and not _is_kept(entry) and not _inherits(entry, tainted, clean):
             return _bad(dump, entry, outputs[0])
         clean = clean and not inputs and not outputs
     return None
+
+
+def _made(entry: Entry, holds: _Test) -> list[Item]:
+    """What an entry has made that is not finite; the gradients of parameters are made by the backward."""
+    return [item for item in entry.items if item.state in ("output", PARAMETERS_GRAD) and holds(item)]
+
+
+def _given(entry: Entry, holds: _Test) -> list[Item]:
+    return [
+        item
+        for item in entry.items
+        if item.state not in ("output", PARAMETERS_GRAD) and (holds(item) or _holds_plain(item, holds))
+    ]
+
+
+def _tainted(dump: Dump, entries: Sequence[Entry], holds: _Test) -> set[str]:
+    """The forward entries that hold something which is not finite, or have a call inside that does."""
+    found: set[str] = set()
+    for entry in entries:
+        if (
+            entry.parsed is not None
+            and entry.parsed.direction == FORWARD
+            and (_given(entry, holds) or _made(entry, holds))
+        ):
+            found |= {entry.name, *ancestors(dump.entries, entry.name)}
+    return found
+
+
+def _inherits(entry: Entry, tainted: set[str], clean: bool) -> bool:
+    """Whether a backward is computed from something that was not finite already: what its forward kept.
+
+    The gradient of a parameter sums what all calls hand on that use it; nothing tells which these are."""
+    if entry.parsed is None or entry.parsed.direction == FORWARD:
+        return False
+    if entry.parsed.direction == PARAMETERS_GRAD and not clean:
+        return True
+    return str(entry.parsed.in_direction(FORWARD)) in tainted
 
 
 def _is_overwritten(dump: Dump, item: Item, outputs: Sequence[Item]) -> bool:
@@ -188,15 +279,14 @@ def _statistics(item: Item) -> tuple[object, ...]:
     return item.dtype, item.shape, item.maximum, item.minimum, item.mean, item.norm
 
 
-def _outside(dump: Dump, entries: Sequence[Entry]) -> NonFiniteValue | None:
+def _outside(dump: Dump, entries: Sequence[Entry], holds: _Test) -> NonFiniteValue | None:
     """What the first entry that holds something takes in, when that is not finite."""
     for entry in entries:
-        bad = [item for item in entry.items if _holds(item)]
-        if bad:
-            outputs = [item for item in bad if item.state == "output"]
-            taken = [item for item in bad if item.state != "output" and not _is_overwritten(dump, item, outputs)]
-            if taken or _is_kept(entry):
-                return _bad(dump, entry, (taken or bad)[0])
+        outputs = _made(entry, holds)
+        taken = [item for item in _given(entry, holds) if not _is_overwritten(dump, item, outputs)]
+        if taken or (outputs and _is_kept(entry)):
+            return _bad(dump, entry, (taken or outputs)[0])
+        if outputs:
             return None
     return None
 
@@ -210,7 +300,13 @@ def _bad(dump: Dump, entry: Entry, item: Item) -> NonFiniteValue:
     frames = outside_frameworks(entry.stack)
     called = " ".join(frames[0].split()) if frames else ""
     return NonFiniteValue(
-        entry.name, item.suffix, _holds(item), entry.parent or "", entry.scope, dump.tensors.where(item), called
+        entry.name,
+        item.suffix,
+        _holds(item) or _holds_plain(item, _holds),
+        entry.parent or "",
+        entry.scope,
+        dump.tensors.where(item),
+        called,
     )
 
 
@@ -225,3 +321,13 @@ def _holds(item: Item) -> str:
     if any(isinstance(value, float) and math.isnan(value) for value in statistics):
         return "NaN"
     return next((f"{value}" for value in statistics[:2] if isinstance(value, float) and math.isinf(value)), "")
+
+
+def _holds_nan(item: Item) -> str:
+    return "NaN" if _holds(item) == "NaN" else ""
+
+
+def _holds_plain(item: Item, holds: _Test) -> str:
+    """What a number that is passed as such holds that is not finite: ``masked_fill(x, mask, -inf)``."""
+    is_number = item.kind == "value" and isinstance(item.maximum, float)
+    return holds(item._replace(kind="tensor", mean=None, norm=None)) if is_number else ""

@@ -18,7 +18,7 @@ from msprobe_ms.comparison.model import Comparison, Origin, Pair
 from msprobe_ms.dump.dialects import COLLECTIVE_PREFIXES, JIT, PRIMITIVE
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import EntryName
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join
 
 #: Primitives that do, by class.
 _PRIMITIVES = frozenset(
@@ -170,7 +170,7 @@ def _sentence(
         if handed:
             through = next(iter(handed.values()))
             text += tr(
-                "; {names_of} took the error over through {through}", names_of=names_of(list(handed)), through=through
+                "; {names_of} received the error through {through}", names_of=names_of(list(handed)), through=through
             )
         elif len(divergent) == 1:
             text += tr("; no other rank diverges")
@@ -191,8 +191,8 @@ def _sentence(
         text += tr("; by their own computation, but later, also {names_of}", names_of=names_of(others))
     if silent and len(divergent) > 1:
         text += tr(
-            " (what ranks handed to each other cannot be told: no collective was recorded, as levels L1 and mix do "
-            "between start and stop)"
+            " (what ranks exchanged is unknown: no collective was recorded; levels L1 and mix record "
+            "them between start and stop)"
         )
     return text
 
@@ -214,16 +214,17 @@ def _by_collective(exchanges: Mapping[str, Exchanges], divergent: Mapping[str, E
         if members[event] == len(ranks) > 1:
             name = divergent[ranks[0]].handed_by
             reason = tr(
-                "{names_of} give {name} what the golden gives it and get something else: the collective "
-                "itself differs (operation, group or scaling), or a rank of its group that was not compared",
+                "{names_of} pass the same input to {name} as the golden and get another result: the "
+                "collective itself differs (operation, group or scaling), or a rank of its group that "
+                "was not compared",
                 names_of=names_of(ranks),
                 name=name,
             )
             return FirstRank([], "", name, reason)
     rank = next(iter(divergent))
     reason = tr(
-        "every divergent rank was handed its error, {rank} by {handed_by}: the rank that computed it "
-        "is not among those compared",
+        "every divergent rank received its error from another rank, {rank} through {handed_by}; "
+        "the rank that computed it was not compared",
         rank=rank,
         handed_by=divergent[rank].handed_by,
     )
@@ -273,4 +274,4 @@ def _events(exchanges: Exchanges) -> Iterator[Event]:
 def names_of(ranks: Sequence[str]) -> str:
     """Return names of ranks for a sentence: ``rank0, rank2 and rank3``."""
     shown = ranks if len(ranks) <= _SHOWN + 1 else [*ranks[:_SHOWN], tr("{count} more", count=len(ranks) - _SHOWN)]
-    return shown[0] if len(shown) == 1 else tr("{first} and {last}", first=", ".join(shown[:-1]), last=shown[-1])
+    return shown[0] if len(shown) == 1 else tr("{first} and {last}", first=tr_join(", ", shown[:-1]), last=shown[-1])

@@ -28,7 +28,7 @@ from msprobe_ms.support.errors import ConfigError, DumpFormatError, UsageError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import suggestion
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join, tr_list
 from msprobe_ms.support.yaml_files import UnreadableError, read_texts
 
 NAME = "NPU Name"
@@ -161,7 +161,7 @@ def merge(folder: Path, output: Path, choice: Choice, timestamp: str) -> Path:
             tr(
                 "{folder}: none of its tables has a row whose name begins with {apis}",
                 folder=folder,
-                apis=" or ".join(choice.apis),
+                apis=tr_join(tr(" or "), choice.apis),
             )
         )
     path = output / f"multi_ranks_compare_merge_{timestamp}.xlsx"
@@ -334,12 +334,12 @@ def _known(choice: Choice, merged: _Merged, seen: set[str], folder: Path) -> lis
             )
     known = [index for index in choice.indices if index in merged.values]
     if not known and not set(choice.indices) & seen:
-        has = tr("; they have {seen}", seen=", ".join(sorted(seen))) if seen else ""
+        has = tr("; they have {seen}", seen=tr_list(sorted(seen))) if seen else ""
         raise ConfigError(
             tr(
                 "{folder}: no table has one of the columns {indices}{has}",
                 folder=folder,
-                indices=", ".join(choice.indices),
+                indices=tr_list(choice.indices),
                 has=has,
             )
         )

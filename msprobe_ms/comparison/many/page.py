@@ -55,11 +55,17 @@ def pair_told(found: Found, rank: str, *, paths: bool = True) -> PairTold:
     return PairTold(
         found.place.step, rank, found.verdict,
         origin=found.exchanges.origin or (first.target if first else ""),
-        reason=(found.problem if paths else "") or (first.reason if first else found.without_origin),
+        reason=(found.problem if paths else "") or (first.reason if first else _without_origin(found)),
         handed_by=found.exchanges.handed_by,
         page=page,
         differing=found.differing,
     )  # fmt: skip
+
+
+def _without_origin(found: Found) -> str:
+    if found.inherits is not None:
+        return tr("it inherits the error of step {step}", step=found.inherits)
+    return found.without_origin
 
 
 class TrendColumns:
@@ -154,7 +160,7 @@ def _header(told: Sequence[str], pairs: Sequence[PairTold], verdict: str, of: st
     )
     heads = "".join(f"<th>{escaped(title)}</th>" for title in ("step", "rank", *titles, tr("why")))
     yield f"<table><thead><tr>{heads}</tr></thead><tbody>"
-    shown = [each for each in pairs if each.verdict not in _CALM] or list(pairs)
+    shown = [each for each in pairs if each.verdict not in _CALM or each.differing] or list(pairs)
     yield from map(_table_row, shown[:_MOST])
     yield "</tbody></table>"
     if len(shown) > _MOST:
@@ -165,7 +171,7 @@ def _header(told: Sequence[str], pairs: Sequence[PairTold], verdict: str, of: st
 def _table_row(pair: PairTold) -> str:
     verdict = escaped(pair.verdict)
     link = f'<a href="./{escaped(quote(pair.page))}">{verdict}</a>' if pair.page else verdict
-    why = tr("handed to it by {handed_by}", handed_by=pair.handed_by) if pair.handed_by else pair.reason
+    why = tr("received through {handed_by}", handed_by=pair.handed_by) if pair.handed_by else pair.reason
     cells = (escaped("" if pair.step is None else str(pair.step)), escaped(pair.rank), link,
              f"<bdi>{escaped(pair.origin).replace('.', '.<wbr>')}</bdi>", escaped(why, _SENTENCE))  # fmt: skip
     return f'<tr class="{verdict}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'

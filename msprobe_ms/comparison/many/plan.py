@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msprobe_ms.dump.reading.locate import Place, find_places
 from msprobe_ms.support.errors import CompareError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 #: Places named in an error.
 _SHOWN = 8
@@ -79,7 +79,7 @@ def plan(
     only_target = sorted((place for place in ours if place not in mine_paired), key=_order)
     only_golden = sorted((place for place in theirs if place not in other_paired), key=_order)
     if not several:  # the verdict over many says it itself
-        for side, alone in (("target", only_target), ("golden", only_golden)):
+        for side, alone in ((tr("target"), only_target), (tr("golden"), only_golden)):
             if alone:
                 logger.warning(tr("only in the {side}, not compared: {shown}", side=side, shown=_shown(alone)))
     return Plan(chosen, only_target, only_golden)
@@ -193,4 +193,4 @@ def _order(place: Place) -> tuple[int, int, str, str]:
 
 def _shown(places: Collection[Place]) -> str:
     shown = [str(place) for place in sorted(places, key=_order)]
-    return ", ".join(shown[:_SHOWN]) + (f" … ({len(shown)})" if len(shown) > _SHOWN else "")
+    return tr_list(shown[:_SHOWN]) + (f" … ({len(shown)})" if len(shown) > _SHOWN else "")

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from msprobe_ms.arrays.custom_metrics import Algorithm, Unloaded
+from msprobe_ms.comparison.empty import EmptyDumpError
 from msprobe_ms.comparison.many.first_rank import Exchanges, exchanges_of
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
 from msprobe_ms.comparison.many.trend import Errors, LossGap, errors_of, loss_gap
 from msprobe_ms.comparison.model import Origin, Outcome
-from msprobe_ms.comparison.pairing.automatic import EXCHANGED
+from msprobe_ms.comparison.pairing.automatic import exchanged_mark
+from msprobe_ms.comparison.pairing.coverage import anything_compared
 from msprobe_ms.comparison.reporting.files import summary
 from msprobe_ms.comparison.reporting.terminal import verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps, compare_one
@@ -30,6 +32,8 @@ from msprobe_ms.support.log import logger
 from msprobe_ms.support.translation import tr, tr_count
 from msprobe_ms.support.workers import Lost, Pool, processes, run_in_order
 
+#: The share of a graph's entries that is next to nothing.
+_FEW = 0.25
 #: Memory that a byte of dump.json takes while it is compared; measured: 1.7, from 5,000 to 80,000 entries.
 _MEMORY_A_BYTE = 3
 
@@ -37,7 +41,8 @@ _MEMORY_A_BYTE = 3
 class Work(NamedTuple):
     """One comparison, as it is sent to a worker. ``output`` None: no report is written.
 
-    ``algorithms`` are those of the options, which are loaded there.
+    ``algorithms`` are those of the options, which are loaded there; ``command`` compares this pair alone; ``after`` is
+    an earlier step of its rank that diverges, where one is known.
     """
 
     pair: DumpPair
@@ -46,6 +51,8 @@ class Work(NamedTuple):
     timestamp: str
     with_errors: bool
     algorithms: tuple[Unloaded, ...] = ()
+    command: tuple[str, ...] = ()
+    after: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,9 @@ class Found:
     ``errors``   how far each node is out, where a trend is wanted
     ``loss``     the first loss that differs, where it is no drift of two runs that agree
     ``problem``  why there is none of it: then ``verdict`` is ``failed``
+    ``entries``    of both dumps; ``unpaired``: nothing in them could be compared
     ``differing``  of one that is consistent, how many values differ for a reason that is no error of their own
+    ``inherits``   the earlier step whose error it inherits, where nothing else is wrong with it
     """
 
     place: Place
@@ -71,12 +80,15 @@ class Found:
     exchanges: Exchanges = field(default_factory=Exchanges)
     problem: str = ""
     differing: int = 0
+    entries: int = 0
+    unpaired: bool = False
+    inherits: int | None = None
 
     @property
     def without_origin(self) -> str:
-        """That values differ though no error begins in this pair, as in the steps after one; "" where none do."""
+        """That values differ by what rounding error grows to in this pair; "" where none do."""
         differ = tr_count("1 value differs", "{count} values differ", count=self.differing)
-        return tr("{differ}, though no error begins in it", differ=differ) if self.differing else ""
+        return tr("{differ}, by what rounding error can grow to", differ=differ) if self.differing else ""
 
 
 def compare_pair(work: Work) -> Found:
@@ -86,36 +98,74 @@ def compare_pair(work: Work) -> Found:
         options = replace(work.options, algorithms=tuple(each.load() for each in work.algorithms))
         if work.output is None:
             ours, theirs = read_dump(pair.target), read_dump(pair.golden)
-            outcome = Outcome("", ours, theirs, compare_dumps(ours, theirs, options, one_of_many=True), [])
+            compared = compare_dumps(ours, theirs, options, one_of_many=True, after=work.after)
+            outcome = Outcome("", ours, theirs, compared, [])
         else:
             outcome = compare_one(
-                pair.target, pair.golden, work.output, options, work.timestamp, pair.suffix, one_of_many=True
-            )
+                pair.target, pair.golden, work.output, options, work.timestamp, pair.suffix,
+                one_of_many=True, after=work.after,
+            )  # fmt: skip
+    except EmptyDumpError as error:
+        entries = sum(len(read_dump(path).entries) for path in (pair.target, pair.golden))
+        nothing = {"mode": "", "matched": 0, "unmatched_target": 0, "unmatched_golden": 0}
+        return Found(
+            pair.place, Verdict.FAILED, {**nothing, "damage": [], "ends": [], "origins": []},
+            problem=tr("{error}", error=error), entries=entries, unpaired=True,
+        )  # fmt: skip
     except MsprobeError as error:
-        return Found(pair.place, Verdict.FAILED, problem=str(error))
+        return Found(pair.place, Verdict.FAILED, problem=tr("{error}", error=error))
     comparison = outcome.comparison
     return Found(
         pair.place,
         comparison.verdict,
         summary(comparison),
         comparison.origins,
-        list(verdict_lines(replace(outcome, title="", files=[]), _choosing(pair.place))),
+        list(verdict_lines(replace(outcome, title="", files=[]), work.command)),
         outcome.files,
         errors_of(comparison) if work.with_errors else None,
         loss_gap(comparison, pair.place.step) if comparison.verdict != Verdict.CONSISTENT else None,
         exchanges_of(comparison),
         differing=sum(row.differs for row in comparison.rows) if comparison.verdict == Verdict.CONSISTENT else 0,
+        entries=len(outcome.target.entries) + len(outcome.golden.entries),
+        unpaired=not comparison.origins and not anything_compared(comparison.pairs),
+        inherits=comparison.inherits if comparison.verdict == Verdict.DIVERGENT else None,
     )
 
 
-def _choosing(place: Place) -> str:
-    """The arguments that choose one pair; "" where none do."""
-    if place.half:
-        return ""
-    chosen = [] if place.step is None else [tr("--step {step}", step=place.step)]
-    if place.rank_number is not None:
-        chosen.append(tr("--rank {rank_number}", rank_number=place.rank_number))
-    return " ".join(chosen)
+class Halves:
+    """Of runs with graphs, judges what ran outside of them, step by step and rank by rank."""
+
+    def __init__(self) -> None:
+        self._graphs: dict[tuple[int | None, str], int] = {}
+
+    def judged(self, found: Found) -> Found:
+        """Return what is told of a pair: where next to nothing ran outside the graph, that it cannot be compared is no
+        divergence."""
+        place = found.place
+        key = place.step, place.rank
+        if place.half == "graph" and not found.unpaired and found.verdict != Verdict.FAILED:
+            self._graphs[key] = found.entries
+        if place.half != "pynative" or not found.unpaired or found.entries > _FEW * self._graphs.get(key, -1):
+            return found
+        told = tr("CONSISTENT: next to nothing ran outside the graph; nothing to compare there")
+        return replace(found, verdict=Verdict.CONSISTENT, lines=[told], problem="")
+
+
+class WrongSteps:
+    """Of each rank the first step that diverges, told in the order of steps: later ones inherit its error."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, int] = {}
+
+    def before(self, found: Found) -> int | None:
+        """Return the step whose error a pair inherits that is consistent of itself and has values that differ."""
+        step, rank = found.place.step, found.place.rank
+        if step is None:
+            return None
+        if found.verdict == Verdict.DIVERGENT:
+            self._first.setdefault(rank, step)
+        first = self._first.get(rank, step)
+        return first if first < step and found.differing else None
 
 
 def compare_all(
@@ -132,22 +182,26 @@ def compare_all(
     work = [
         Work(
             pair._replace(target=pair.target.absolute(), golden=pair.golden.absolute()),
-            absolute, options, timestamp, several_steps, algorithms,
+            absolute, options, timestamp, several_steps, algorithms, options.command(pair.target, pair.golden),
         )
         for pair in plan.pairs
     ]  # fmt: skip
     mapping = SharedMapping(output, timestamp) if output is not None and options.align else None
-    own = pool is None
+    halves, own = Halves(), pool is None
     largest = _MEMORY_A_BYTE * max(map(_size, plan.pairs), default=0)
     pool = processes(len(work), largest) if pool is None else pool
     try:
-        for one, result in zip(work, run_in_order(compare_pair, work, pool), strict=True):
+        wrong = WrongSteps()
+        for one, first in zip(work, run_in_order(compare_pair, work, pool), strict=True):
+            result = first
+            if not isinstance(first, Lost) and (after := wrong.before(first)) is not None:
+                (result,) = run_in_order(compare_pair, [one._replace(after=after)], pool)
             if isinstance(result, Lost):
                 yield Found(one.pair.place, Verdict.FAILED, problem=result.reason)
                 continue
             # A worker may stand elsewhere; here they are named as the folder was.
             files = [output / file.name for file in result.files] if output is not None else []
-            yield replace(result, files=mapping.files(files) if mapping else files)
+            yield halves.judged(replace(result, files=mapping.files(files) if mapping else files))
     finally:
         if own:
             pool.close()
@@ -198,14 +252,14 @@ class SharedMapping:
 
 
 def _warn(content: list[str], file: Path) -> None:
-    told = [line for line in content if line.startswith(EXCHANGED)]
+    told = [line for line in content if line.startswith(exchanged_mark())]
     if told:
         logger.warning(
             tr(
                 "-lm: weights look exchanged ({count}, see {file}): {circles}",
                 count=len(told),
                 file=file,
-                circles=told[0].removeprefix(EXCHANGED),
+                circles=told[0].removeprefix(exchanged_mark()),
             )
         )
 
@@ -213,7 +267,7 @@ def _warn(content: list[str], file: Path) -> None:
 def _meaning(text: str) -> Iterator[str]:
     """Its rules, and which weights look exchanged."""
     for line in text.splitlines():
-        if line.startswith(EXCHANGED):
+        if line.startswith(exchanged_mark()):
             yield line
         elif rule := line.partition("  # ")[0].partition("# ")[0].rstrip():
             yield rule

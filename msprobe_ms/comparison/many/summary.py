@@ -225,6 +225,7 @@ def _record(found: Found, reports: str) -> dict[str, Any]:
         **counts,
         "damage": found.summary["damage"],
         "ends": found.summary["ends"],
+        "inherits": found.inherits,
         "origins": len(found.summary["origins"]),
         "first_origin": origins[0] if origins else None,
         "handed_by": found.exchanges.handed_by or None,

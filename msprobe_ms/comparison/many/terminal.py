@@ -16,6 +16,14 @@ from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 #: Ranks and steps named in a line; of more, the first.
 _SHOWN = 8
+#: Verdicts as they begin a line.
+_HEADS = {
+    Verdict.CONSISTENT: tr("CONSISTENT"),
+    Verdict.DIVERGENT: tr("DIVERGENT"),
+    Verdict.INCOMPLETE: tr("INCOMPLETE"),
+    Verdict.FAILED: tr("FAILED"),
+    Verdict.UNJUDGED: "",
+}
 
 
 class Lines:
@@ -50,7 +58,7 @@ class Lines:
             yield tr(
                 "{place}: {verdict}{where}",
                 place=place,
-                verdict=verdict.upper(),
+                verdict=_HEADS[verdict],
                 where=self._where(found, follows=follows),
             )
 
@@ -62,9 +70,11 @@ class Lines:
         if first is not None and first.kind == OriginKind.UPDATE:
             where = tr(": {reason} ({target})", reason=first.reason, target=first.target)
         elif exchanges.handed_by:
-            where = tr(": its error was handed to it by {handed_by}", handed_by=exchanges.handed_by)
+            where = tr(": it received its error through {handed_by}", handed_by=exchanges.handed_by)
+        elif found.inherits is not None:
+            where = tr(", inherits the error of step {first_step}", first_step=found.inherits)
         elif follows and found.verdict == Verdict.DIVERGENT:
-            where = tr(", follows step {first_step}", first_step=self._first_step)
+            where = tr(", inherits the error of step {first_step}", first_step=self._first_step)
         return tr_join("; ", [where, *found.summary["damage"], *found.summary["ends"]])
 
 
@@ -82,7 +92,7 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     ]
     shown = tr_join(", ", done)
     yield tr(
-        "{verdict}: {count} pairs of dumps: {shown}", verdict=total.verdict.upper(), count=len(plan.pairs), shown=shown
+        "{verdict}: {count} pairs of dumps: {shown}", verdict=_HEADS[total.verdict], count=len(plan.pairs), shown=shown
     )
     for side, places in (("target", plan.only_target), ("golden", plan.only_golden)):
         if places:
@@ -101,13 +111,13 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
         yield total.first_rank.reason
     if total.growing:
         nodes = [f"{each.node} ({each.rank}: {each.first:.2g} → {each.last:.2g})" for each in total.growing]
-        yield tr("error grows over the steps, in tolerances, at: {nodes}", nodes=listed(nodes, 2))
+        yield tr("the error ratio grows over the steps at: {nodes}", nodes=listed(nodes, 2))
 
 
 def total_report_lines(total: Total, page: Path | None = None) -> Iterator[str]:
     """Name the summary of all, which names the other files, and what else to open; last the page, to open first."""
     if total.mapping is not None:
-        yield tr("report: {path}", path=total.mapping)
+        yield tr("also written: {path}", path=total.mapping)
     yield from _summary_line(total)
     if page is not None:
         yield tr("report: {page} (open it first)", page=page)
@@ -122,7 +132,7 @@ def _summary_line(total: Total) -> Iterator[str]:
             if trends
             else ""
         )
-        yield tr("report: {summary}{beside}", summary=summary, beside=beside)
+        yield tr("also written: {summary}{beside}", summary=summary, beside=beside)
 
 
 def _step_line(first: int, steps: Sequence[int]) -> str:

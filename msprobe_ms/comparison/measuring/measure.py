@@ -33,8 +33,11 @@ from msprobe_ms.comparison.measuring.tolerances import (
 from msprobe_ms.comparison.model import Pair, Row, Tables
 from msprobe_ms.comparison.statistics import (
     checksums_comparable,
+    holds_value,
     is_broadcast,
     is_comparable,
+    is_readable,
+    is_unread,
     no_gradient,
     same_value,
     without_ones,
@@ -42,7 +45,7 @@ from msprobe_ms.comparison.statistics import (
 from msprobe_ms.dump.columns import Sort
 from msprobe_ms.dump.dialects import same_apis
 from msprobe_ms.dump.model import Dump, Item
-from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD, is_update, parse_entry
+from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD, is_fused, is_update, parse_entry
 
 #: Called after each pair with the number of pairs done.
 Progress = Callable[[int], object]
@@ -108,12 +111,14 @@ class _Sorts(NamedTuple):
 
     ``summed``  one is the sum of the other over an axis, as gradients are of a tensor that one side broadcasts: of
                 these nothing is compared
+    ``readable``  both have a dtype and a shape
     """
 
     comparable: bool
     summed: bool
     bound: float
     dtypes: tuple[str | None, str | None]
+    readable: bool
 
 
 class _Meter:
@@ -164,10 +169,10 @@ class _Meter:
         gradient = parsed is not None and (parsed.direction in (BACKWARD, PARAMETERS_GRAD) or is_update(parsed))
         floors: dict[str, float] | None = None
         for row in pair.rows:
-            if not row.matched:
+            if row.deviation is not None and (numbers := row.numbers) is not None:
+                self._hold_to_tolerance(row, row.deviation, *numbers, gradient)
+            elif not row.matched:
                 row.measured = None
-            elif row.deviation is not None and row.numbers:
-                self._hold_to_tolerance(row, row.deviation, *row.numbers, gradient)
             elif row.target is not None and row.golden is not None:
                 floors = self.floors.of(pair) if floors is None else floors
                 self._measure_row(row, row.target, row.golden, floors.get(row.golden.name, 0.0), gradient)
@@ -183,6 +188,7 @@ class _Meter:
         if sorts.summed:
             row.deviation = None
             return
+        row.unread = not sorts.readable
         if not sorts.comparable:
             row.deviation = deviation = math.inf
         row.tolerance = sorts.bound
@@ -196,7 +202,8 @@ class _Meter:
         dtypes = ours[2], theirs[2]
         bound = self.tolerances.bound(*dtypes, exact=False, same_framework=self._same_framework, gradient=gradient)
         summed = gradient and is_broadcast(ours[3], theirs[3])
-        return _Sorts(is_comparable(*dtypes, ours[3], theirs[3]), summed, bound, dtypes)
+        readable = is_readable(ours[2], ours[3]) and is_readable(theirs[2], theirs[3])
+        return _Sorts(is_comparable(*dtypes, ours[3], theirs[3]), summed, bound, dtypes, readable)
 
     def _measure_row(self, row: Row, target: Item, golden: Item, floor: float, gradient: bool) -> None:
         if target.kind == golden.kind == "value" and is_update(parse_entry(golden.entry)):
@@ -206,6 +213,11 @@ class _Meter:
             deviation, exact = None, True
         elif target.kind == "tensor" and golden.kind == "tensor":
             deviation, exact = self._tensor_deviation(row, target, golden, floor)
+            # Of modules that were joined not every figure follows from those of the parts.
+            one_sided = deviation is None and not (is_fused(target.entry) or is_fused(golden.entry))
+            row.unread = not exact and (
+                is_unread(target, golden) or (one_sided and (holds_value(target) or holds_value(golden)))
+            )
         elif gradient and no_gradient(target) and no_gradient(golden):
             deviation, exact = 0.0, True
         else:

@@ -79,6 +79,12 @@ class RealData:
                     yield row, self.of(pair)
 
     def of(self, pair: TensorPair) -> Measured:
+        try:
+            return self._of(pair)
+        except MemoryError:  # of this pair alone; the others may be small
+            return Measured({NOTE: _without_memory()})
+
+    def _of(self, pair: TensorPair) -> Measured:
         loaded = _loaded(self._target, self._golden, pair.target, pair.golden)
         if isinstance(loaded, str):
             return Measured({NOTE: loaded})
@@ -188,10 +194,16 @@ def _loaded(
         return CONTRADICTS + error.message
     except (MsprobeError, OSError) as error:
         return tr("{not_compared}{error}", not_compared=NOT_COMPARED, error=error)
+    except MemoryError:
+        return _without_memory()
     for source, item, array in ((target, ours, mine), (golden, theirs, other)):
         if said := contradiction(item, array):
             return tr("{contradicts}{where}: {said}", contradicts=CONTRADICTS, where=source.where(item), said=said)
     return mine, other
+
+
+def _without_memory() -> str:
+    return tr("{not_compared}not enough memory for the tensors", not_compared=NOT_COMPARED)
 
 
 def _of_other_layout(target: npt.NDArray[np.generic], golden: npt.NDArray[np.generic]) -> dict[str, Any]:

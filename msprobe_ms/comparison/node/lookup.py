@@ -22,7 +22,7 @@ from msprobe_ms.dump.names import (
     parts_named,
 )
 from msprobe_ms.support.errors import UsageError
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 _NEAR = 5
 _DIRECTIONS = (FORWARD, BACKWARD, PARAMETERS_GRAD)
@@ -165,7 +165,7 @@ def _unknown(name: str, entries: dict[str, Pair]) -> str:
     names = dict.fromkeys([*(short[0] for short in shorts), *entries])
     near = near or get_close_matches(name, names, n=_NEAR, cutoff=0.6)
     return (
-        tr("{shown}; near are {near}", shown=shown, near=", ".join(near))
+        tr("{shown}; near are {near}", shown=shown, near=tr_list(near))
         if near
         else tr("{shown}; the names are the report's first columns", shown=shown)
     )

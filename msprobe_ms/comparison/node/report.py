@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msprobe_ms.arrays.worst_elements import rearranged, study
+from msprobe_ms.comparison.empty import refuse_empty
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.node.lookup import Chosen, Neighbours, choose
@@ -21,20 +22,25 @@ from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, writing
 from msprobe_ms.comparison.run import Options, as_paired, compare_dumps, evidence_of
 from msprobe_ms.comparison.statistics import DIFFERENCES, RELATIVES, STATISTICS
-from msprobe_ms.comparison.terms import Mode
+from msprobe_ms.comparison.terms import Mode, PairedBy
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError, MsprobeError
-from msprobe_ms.support.text import listed, one_a_line
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.text import listed, one_a_line, table_lines
+from msprobe_ms.support.translation import tr, tr_list
 
 #: Values of a node told element by element, those furthest beyond their tolerance first; consumers and frames told.
 _IN_DETAIL, _USERS, _FRAMES, _CALLS = 2, 3, 5, 6
+#: What paired two calls → how it is told.
+_HOW = {PairedBy.NAME: tr("name"), PairedBy.AUTOMATIC: tr("automatic")}
+#: Statistics → how they are told.
+_STATISTIC = {"maximum": tr("maximum"), "minimum": tr("minimum"), "mean": tr("mean"), "norm": tr("norm")}
 _UNSAFE = re.compile(r"[^\w.@-]")
 _LONGEST_NAME = 150
+_HEAD = (tr("value"), tr("target"), tr("golden"), tr("deviation"), tr("tolerance"), "")
 _NOTHING_BESIDE = tr("where a mapping pairs it, as in the report, give the same -lm, -cm, -am, -dm or -fm here as well")
 
 
@@ -53,6 +59,7 @@ def node_report(target: Path, golden: Path, name: str, options: Options) -> Node
     :raises MsprobeError: a dump cannot be read, a side has several ranks, or nothing has this name
     """
     ours, theirs = read_dump(_one(target)), read_dump(_one(golden))
+    refuse_empty(ours, theirs)
     ours, theirs, mappings = as_paired(ours, theirs, options)
     comparison = compare_dumps(ours, theirs, replace(options, align=False, mappings=mappings))
     chosen = choose(name, comparison.pairs)
@@ -80,7 +87,7 @@ def _one(path: Path) -> Path:
             tr(
                 "{path}: --node looks at one rank, here are {found}; name the folder of one",
                 path=path,
-                found=", ".join(found),
+                found=tr_list(found),
             )
         )
     return next(iter(found.values()))
@@ -107,7 +114,11 @@ class _Details:
         assert entry is not None
         yield self.chosen.row.target.name if self.chosen.row and self.chosen.row.target else entry.name
         if named.target is not None and named.golden is not None:
-            yield tr("  golden: {name} (paired by {how})", name=named.golden.name, how=named.how or tr("name"))
+            yield tr(
+                "  golden: {name} (pairing: {how})",
+                name=named.golden.name,
+                how=_HOW.get(named.how or PairedBy.NAME, named.how),
+            )
         else:
             yield tr(
                 "  only in the {which}: nothing to compare it with",
@@ -116,9 +127,7 @@ class _Details:
             yield tr("  {nothing_beside}", nothing_beside=_NOTHING_BESIDE)
         if self.chosen.others:
             also = tr("also {others}", others=listed(self.chosen.others, _CALLS))
-            yield tr(
-                "  the one of {count} calls that differs most; {also}", count=len(self.chosen.others) + 1, also=also
-            )
+            yield tr("  of {count} calls this one differs most; {also}", count=len(self.chosen.others) + 1, also=also)
         yield from (tr("  {line}", line=line) for line in status_lines(self.chosen, self.comparison, self.target))
         if entry.parent:
             yield tr("  called in {parent}", parent=entry.parent)
@@ -149,11 +158,7 @@ class _Details:
         entry = pair.target or pair.golden
         assert entry is not None
         yield entry.name
-        table = [("value", "target", "golden", "deviation", "tolerance", "")]
-        table += [self._cells(row) for row in pair.rows]
-        widths = [max(len(line[place]) for line in table) for place in range(len(table[0]))]
-        for line in table:
-            yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        yield from table_lines([_HEAD, *map(self._cells, pair.rows)])
         yield from (
             tr("  {explanations}", explanations=describe_explanations(row, self.tried[row]))
             for row in pair.rows
@@ -175,7 +180,7 @@ class _Details:
                     yield tr("  but in the golden {name}", name=other.name)
             elif other is not None:
                 yield tr(
-                    "{suffix}: no recorded call made it, in the golden it is {name}",
+                    "{suffix} comes from no recorded call; in the golden it is {name}",
                     suffix=item.suffix,
                     name=other.name,
                 )
@@ -188,7 +193,7 @@ class _Details:
         item = row.target or row.golden
         assert item is not None
         figures = ("", "") if row.deviation is None else (f"{row.deviation:.4g}", f"{row.held_to:.4g}")
-        return (item.suffix or "itself", _shown(row.target), _shown(row.golden), *figures, _word(row))
+        return (item.suffix or tr("itself"), _shown(row.target), _shown(row.golden), *figures, _word(row))
 
     def _detailed(self) -> list[Row]:
         """The rows to tell in full: the named one, else the worst that differ, else the first output."""
@@ -210,7 +215,7 @@ class _Details:
             yield tr("  {result}: {reason}", result=row.result, reason=row.reason)
         if row.differs and row.deviation is not None and math.isfinite(row.deviation):
             yield tr(
-                "  {required}; it is held to {held_to:.3g}",
+                "  {required}; the tolerance applied is {held_to:.3g}",
                 required=describe_required(row.deviation, row.held_to),
                 held_to=row.held_to,
             )
@@ -235,23 +240,23 @@ class _Details:
                 which=tr(": {how}", how=how) if how else tr(", not compared"),
             )
             return
-        for side, dump, item in (("target", self.target, target), ("golden", self.golden, golden)):
+        for side, dump, item in ((tr("target"), self.target, target), (tr("golden"), self.golden, golden)):
             yield tr("{side} file: {where}", side=side, where=dump.tensors.where(item))
         yield from element_lines(study(mine, theirs), noise=not (row.differs or row.misrecorded))
 
 
 def _metrics_table(row: Row) -> Iterator[str]:
     """The statistics side by side, then every other metric."""
-    table: list[Sequence[str]] = [("", "target", "golden", "difference", "relative")]
+    table: list[Sequence[str]] = [("", tr("target"), tr("golden"), tr("difference"), tr("relative"))]
     for name, difference, relative in zip(STATISTICS, DIFFERENCES, RELATIVES, strict=True):
         both = [_number(getattr(item, name, None)) for item in (row.target, row.golden)]
-        table.append((name, *both, *(_number(row.metrics.get(key)) for key in (difference, relative))))
+        table.append(
+            (_STATISTIC.get(name, name), *both, *(_number(row.metrics.get(key)) for key in (difference, relative)))
+        )
     md5 = [getattr(item, "md5", None) or "" for item in (row.target, row.golden)]
     if any(md5):
         table.append(("md5", *md5, "", ""))
-    widths = [max(len(line[place]) for line in table) for place in range(5)]
-    for line in table:
-        yield "  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+    yield from table_lines(table, right=True)
     known = {*DIFFERENCES, *RELATIVES, NOTE}
     for name, value in row.metrics.items():
         if name not in known:
@@ -278,12 +283,12 @@ def _shown(item: Item | None) -> str:
 
 def _word(row: Row) -> str:
     if not row.matched:
-        return "no counterpart"
+        return tr("no counterpart")
     if row.differs:
-        return "DIFFERS"
+        return tr("DIFFERS")
     if row.misrecorded:
-        return tr("refuted by what took it in")
-    return "" if row.deviation is None else "agrees"
+        return tr("agrees wherever it is used")
+    return "" if row.deviation is None else tr("agrees")
 
 
 def _is_tensor(row: Row) -> bool:

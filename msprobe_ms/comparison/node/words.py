@@ -9,10 +9,11 @@ from msprobe_ms.arrays.worst_elements import EQUAL, NON_FINITE, AxisShare, Eleme
 from msprobe_ms.comparison.model import Comparison, Origin
 from msprobe_ms.comparison.node.lookup import Chosen
 from msprobe_ms.dump.model import Dump, ancestors
+from msprobe_ms.support.text import table_lines
 from msprobe_ms.support.translation import tr
 
-_AGREES = tr("nothing here differs by more than its dtype explains")
-_REFUTED = tr("what differs here is what was recorded; every later use of the tensor agrees")
+_AGREES = tr("all values agree within rounding error")
+_REFUTED = tr("the recorded value differs, but every later use of the tensor agrees")
 
 
 def status_lines(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterator[str]:
@@ -47,7 +48,7 @@ def status_lines(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterat
                 reason=earlier[0].reason,
             )
         else:
-            yield tr("differs, and no origin lies before it: slow drift, or switching at kinks (ReLU, pooling)")
+            yield tr("differs, but no origin comes before it: slow drift, or ReLU or pooling that switches")
 
 
 def _entry_name(dump: Dump, origin: Origin) -> str:
@@ -79,7 +80,7 @@ def element_lines(study: Study, *, noise: bool = False) -> Iterator[str]:
         yield (
             tr("it looks as if {likeness}", likeness=study.likeness) if "when" not in study.likeness else study.likeness
         )
-    yield "largest errors:"
+    yield tr("largest errors:")
     yield from _table(study.largest)
     yield tr("largest relative errors:")
     yield from _table(study.largest_relative)
@@ -98,15 +99,13 @@ def _one_sided(study: Study) -> str:
 
 
 def _table(elements: Sequence[Element]) -> Iterator[str]:
-    table = [("index", "target", "golden", "absolute", "relative")]
+    table = [(tr("index"), tr("target"), tr("golden"), tr("absolute"), tr("relative"))]
     for each in elements:
         index = f"[{', '.join(map(str, each.index))}]"
         table.append(
             (index, f"{each.target:.9g}", f"{each.golden:.9g}", f"{each.absolute:.4g}", f"{each.relative:.4g}")
         )
-    widths = [max(len(line[place]) for line in table) for place in range(5)]
-    for line in table:
-        yield "  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True))
+    yield from table_lines(table, right=True)
 
 
 def _histogram(study: Study) -> Iterator[str]:
@@ -114,7 +113,7 @@ def _histogram(study: Study) -> Iterator[str]:
     decades = sorted({*study.absolute, *study.relative} - {EQUAL, NON_FINITE}, reverse=True)
     lowest = decades[0] - _DECADES + 1 if decades else 0
     kept = [decade for decade in decades if decade >= lowest]
-    lines = [("not finite", study.absolute[NON_FINITE], study.relative[NON_FINITE])]
+    lines = [(tr("not finite"), study.absolute[NON_FINITE], study.relative[NON_FINITE])]
     if kept:
         lines += [
             (
@@ -127,13 +126,14 @@ def _histogram(study: Study) -> Iterator[str]:
         lines.append(
             (tr("below 1e{lowest:+03d}", lowest=lowest), _below(study.absolute, lowest), _below(study.relative, lowest))
         )
-    lines.append(("equal", study.absolute[EQUAL], study.relative[EQUAL]))
+    lines.append((tr("equal"), study.absolute[EQUAL], study.relative[EQUAL]))
     lines = [line for line in lines if line[1] or line[2]]
-    head = f"{'error':>14}  {'absolute':>{8 + _BAR}}  {'relative':>{8 + _BAR}}"
+    table = [
+        (tr("element error"), tr("absolute"), tr("relative")),
+        *((title, _bar(absolute, study.size), _bar(relative, study.size)) for title, absolute, relative in lines),
+    ]
     yield tr("how many elements have which error:")
-    yield f"  {head}"
-    for title, absolute, relative in lines:
-        yield f"  {title:>14}  {_bar(absolute, study.size)}  {_bar(relative, study.size)}"
+    yield from table_lines(table, right=True)
 
 
 def _below(bins: Counter[int], lowest: int) -> int:
@@ -148,7 +148,7 @@ def _bar(count: int, size: int) -> str:
 def _axes(axes: Sequence[AxisShare]) -> Iterator[str]:
     if not axes:
         return
-    yield tr("where the squared error sits:")
+    yield tr("distribution of the squared error:")
     for each in axes:
         yield (
             tr(

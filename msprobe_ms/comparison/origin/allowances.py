@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from msprobe_ms.comparison.model import Allowance, Effect, Row
-from msprobe_ms.support.translation import tr, tr_join
+from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 
 def describe_explanations(row: Row, tried: Sequence[tuple[str, Allowance | None]]) -> str:
@@ -15,22 +16,30 @@ def describe_explanations(row: Row, tried: Sequence[tuple[str, Allowance | None]
     return tr(
         "{which}: {allowances}",
         which=(item.suffix if item is not None else "") or tr("itself"),
-        allowances=describe_allowances(row, tried),
+        allowances=describe_allowances(row, tried, in_full=False),
     )
 
 
-def describe_allowances(row: Row, tried: Sequence[tuple[str, Allowance | None]]) -> str:
-    """The same without the name of the row."""
+def describe_allowances(row: Row, tried: Sequence[tuple[str, Allowance | None]], *, in_full: bool = True) -> str:
+    """The same without the name of the row; ``in_full``: also name the explanations that do not apply."""
     allowed = [
         tr("{name} {amount}", name=tr(name), amount=_amount(each.up_to)) for name, each in tried if each is not None
     ]
-    silent = [tr(name) for name, each in tried if each is None]
+    silent = tuple(name for name, each in tried if each is None)
     parts = [_outcome(row)]
     if allowed:
-        parts.append(tr("allowed by {allowed}", allowed=tr_join(", ", allowed)))
-    if silent:
-        parts.append(tr("nothing by {silent}", silent=tr_join(", ", silent)))
+        parts.append(tr("allowances: {allowed}", allowed=tr_join(", ", allowed)))
+    if silent and not in_full:
+        parts.append(tr_count("1 explanation does not apply", "{count} explanations do not apply", count=len(silent)))
+    elif silent:
+        parts.append(_silent(silent))
     return tr_join("; ", parts)
+
+
+@lru_cache(maxsize=64)
+def _silent(names: tuple[str, ...]) -> str:
+    """That explanations do not apply, in a message that many rows share."""
+    return tr("explanations that do not apply: {silent}", silent=tr_join(", ", map(tr, names)))
 
 
 def _outcome(row: Row) -> str:
@@ -40,7 +49,7 @@ def _outcome(row: Row) -> str:
             tr("nothing explains it") if not row.inherited_from else tr("not explained, as the error begins before it")
         )
     if explained.effect is Effect.HOLDS:
-        return tr("held to {up_to:.3g}, less than its tolerance", up_to=explained.up_to)
+        return tr("judged by {up_to:.3g}, which is less than its tolerance", up_to=explained.up_to)
     return tr("explained by {by}", by=tr(explained.by))
 
 

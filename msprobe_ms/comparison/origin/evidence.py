@@ -8,13 +8,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
 from msprobe_ms.comparison.measuring.tolerances import were_updated
 from msprobe_ms.comparison.model import Allowance, Pair, Row
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.nodes import Node, nodes_of
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
-from msprobe_ms.comparison.origin.updates import Place, Update, apart_at_most, apart_by_updates, updates_since
+from msprobe_ms.comparison.origin.updates import Place, Update, apart_at_most, apart_by_updates, place_of, updates_since
 from msprobe_ms.dump.model import Dump, Entry
+
+#: Times that a deviation may be larger than the one that sketches of updates estimate: 2.3 was seen, of some hundred
+#: parameters of a network.
+_ESTIMATE = 3.0
 
 #: The tensors of a row on both sides; None where there are none, or they cannot be read.
 Load = Callable[[Row], "tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]] | None"]
@@ -29,6 +34,7 @@ class Evidence:
     ``load``     loads the tensors of a row; None where elements were not recorded
     ``damaged``  whether one of the dumps is not whole
     ``earlier``  the dumps of the steps before; None where it is not known where they are
+    ``frameworks``  those of target and golden, which say what functions take in which order; "" where not known
     ``asked``    filled by the search: what each explanation that was asked of a row allowed, of the first rows in
                  execution order that are beyond their tolerance
     """
@@ -41,13 +47,20 @@ class Evidence:
         *,
         damaged: bool = False,
         earlier: EarlierSteps | None = None,
+        frameworks: tuple[str, str] = ("", ""),
     ) -> None:
         self.pairs, self.golden, self.load, self.damaged, self.earlier = pairs, golden, load, damaged, earlier
+        self.frameworks = frameworks
         for pair in pairs:
             for row in pair.rows:
                 row.explained = None
         self.nodes: list[Node] = nodes_of(pairs)
         self.asked: dict[Row, list[tuple[str, Allowance | None]]] = {}
+
+    def release(self) -> None:
+        """Part the nodes, which know each other, so that they are freed without a search for cycles."""
+        for node in self.nodes:
+            node.parent, node.children, node.context, node.before = None, (), (), None
 
     def let_pass(self, found: Mapping[Row, tuple[Node, Allowance]]) -> None:
         """Fill ``Row.explained`` of the rows of these nodes that nothing explained so far."""
@@ -89,18 +102,47 @@ class Evidence:
         return self.earlier.first if self.earlier is not None and self.updated else None
 
     @cached_property
+    def _since_first(self) -> list[Update]:
+        """The updates since the first step; [] where nothing is known of them."""
+        if self._step_before is None or self.earlier is None or (first := self.earlier.first) is None:
+            return []
+        return self.updates if first is self._step_before else list(updates_since(self.nodes, *first))
+
+    @cached_property
     def apart_by_updates(self) -> Mapping[Place, float]:
         """By how much of each parameter its updates differ since the first step, where optimizers do the same."""
         if self._step_before is None or self.earlier is None or (first := self.earlier.first) is None:
             return {}
-        updates = self.updates if first is self._step_before else list(updates_since(self.nodes, *first))
-        apart = apart_by_updates(updates)
+        apart = apart_by_updates(self._since_first)
         return {**apart_at_most(self.nodes, *first), **apart} if apart else {}
+
+    def set_apart_by_updates(self, row: Row) -> float | None:
+        """How far apart its updates may have set a parameter, also one that is an input; None where they do not tell.
+
+        Functions take a parameter in before its module's entry tells whose it is: it is known by the recorded tensors.
+        """
+        if row.state == "parameters":
+            return self._set_apart(row)
+        return self._tensors_set_apart.get(fingerprints(row)) if self._tensors_set_apart else None
+
+    def _set_apart(self, row: Row) -> float | None:
+        apart = self.apart_by_updates.get(place_of(row)) if row.held_to is not None else None
+        return (row.held_to or 0.0) + _ESTIMATE * apart if apart is not None else None
+
+    @cached_property
+    def _tensors_set_apart(self) -> Mapping[tuple[Fingerprint | None, Fingerprint | None], float]:
+        parameters = (row for node in (self.nodes if self.apart_by_updates else ()) for row in node.rows("parameters"))
+        known = ((fingerprints(row), self._set_apart(row)) for row in parameters)
+        return {both: up_to for both, up_to in known if up_to is not None and None not in both}
 
     @cached_property
     def drift(self) -> float:
-        """The largest deviation of a parameter that updates explain; 0 without any."""
-        return max(self.apart_by_updates.values(), default=0.0)
+        """The largest deviation of a parameter that updates of gradients that agree explain; 0 without any.
+
+        One whose gradient is rounding may be further apart without any effect.
+        """
+        steady = {place_of(each.row) for each in self._since_first if each.is_steady}
+        return max((apart for place, apart in self.apart_by_updates.items() if place in steady), default=0.0)
 
     @cached_property
     def unrecorded(self) -> UnrecordedCode:

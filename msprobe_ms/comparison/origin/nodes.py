@@ -232,12 +232,12 @@ def _tells(row: Row) -> bool:
 
 
 def _takes_in_compared_tensors(node: Node) -> bool:
-    return any(row.deviation is not None and _is_tensor(row) for row in node.rows("input"))
+    return any(row.deviation is not None and row.is_tensor(GOLDEN) for row in node.rows("input"))
 
 
 def _takes_in_fills(node: Node) -> bool:
-    goldens = (row.golden for row in node.rows("input") if not is_measured(row))
-    return any(golden is not None and is_filled(golden.maximum, golden.minimum) for golden in goldens)
+    extremes = (row.extremes(GOLDEN) for row in node.rows("input") if not is_measured(row))
+    return any(ends is not None and is_filled(*ends) for ends in extremes)
 
 
 def _ratio_in_of_one_form(node: Node) -> float:
@@ -250,10 +250,6 @@ def _ratio_out_of_one_form(node: Node) -> float:
 
 def _ratio_of_one_form(rows: Iterable[Row]) -> float:
     return max((error_ratio(row) for row in rows if not is_of_another_form(row)), default=0.0)
-
-
-def _is_tensor(row: Row) -> bool:
-    return row.golden is not None and row.golden.kind == "tensor"
 
 
 def _largest_ratio(node: Node) -> float:
@@ -299,14 +295,17 @@ def _is_estimated(row: Row) -> bool:
 
 def is_of_another_form(row: Row) -> bool:
     """Whether a tensor is there in a form that cannot be compared with its counterpart's, or is filled: a mask."""
-    target, golden = row.target, row.golden
-    if target is None or golden is None:
+    if not row.matched:
         return False
-    if row.deviation == math.inf:  # but for what differs from zeros, or is not finite on one side, unless by a mask
-        if any(map(non_finite_ends, (target, golden))):
-            return row.state == "input" and _is_mask(target) and _is_mask(golden)
-        return not no_gradient(golden)
-    return holds_fill(golden.maximum, golden.minimum)
+    if row.deviation != math.inf:
+        ends = row.extremes(GOLDEN)
+        return ends is not None and holds_fill(*ends)
+    # But for what differs from zeros, or is not finite on one side, unless by a mask.
+    target, golden = row.target, row.golden
+    assert target is not None and golden is not None
+    if any(map(non_finite_ends, (target, golden))):
+        return row.state == "input" and _is_mask(target) and _is_mask(golden)
+    return not no_gradient(golden)
 
 
 def _is_mask(item: Item) -> bool:

@@ -51,7 +51,7 @@ _COARSE = 4.0
 _OWN, _OWN_WHOLE = 1 / 12, 1 / 24
 #: Growth of error in a single layer beyond its condition: rows and channels are not all conditioned as the whole is,
 #: and the few statistics of what comes in may by chance show less than is there.
-_MARGIN, _MARGIN_WHOLE = 3.0, 5.0
+MARGIN, _MARGIN_WHOLE = 3.0, 5.0
 #: Times that sketches may estimate a deviation larger than it is, of what comes in smaller: a fifth each, three times.
 ESTIMATE = 2.0
 #: Times of what was seen anywhere before that an output must show for its layer to stand out.
@@ -129,7 +129,7 @@ def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tu
             continue
         if is_of_all_elements(row):
             share = 1.0 if is_measured(row) else ESTIMATE
-            explained = share * max(known * (_OWN + _MARGIN * node.ratio_taken), _STANDING_OUT * seen)
+            explained = share * max(known * (_OWN + MARGIN * node.ratio_taken), _STANDING_OUT * seen)
             if error_ratio(row) > explained:
                 return row, explained * row.held_to
         # What updates leave in the elements of a parameter cancels in its statistics, and less so in those of a result,
@@ -137,7 +137,7 @@ def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tu
         if updated and any(each.deviation for each in _weights(node)):
             continue
         hidden = elements_in / math.sqrt(max(1, element_count(row.golden)))
-        explained = known * (_OWN_WHOLE + _MARGIN_WHOLE * whole_in + _MARGIN * hidden)
+        explained = known * (_OWN_WHOLE + _MARGIN_WHOLE * whole_in + MARGIN * hidden)
         if not is_of_all_elements(row):
             explained = max(explained, _STANDING_OUT * seen)
         if whole_difference(row) > explained * row.held_to:
@@ -153,6 +153,11 @@ def _weights(node: Node) -> Iterator[Row]:
 def condition(node: Node) -> float | None:
     """How much larger than its result what a single layer rounds or subtracts is, 1 at least; None: not known."""
     return node.known("condition", _condition)
+
+
+def set_apart_by_inputs(row: Row, node: Node, taken: float) -> float:
+    """Return how far apart what a call takes in, ``taken`` apart, may set a result: its tolerance at least."""
+    return max(row.held_to or 0.0, taken * (condition(node) or 1.0))
 
 
 def _condition(node: Node) -> float | None:
@@ -189,6 +194,21 @@ def _condition(node: Node) -> float | None:
     # Each of K roundings is a part of a partial sum; blocks of kernels keep these short.
     roundings = 1 + math.sqrt(terms) / 64
     return max(1.0, sizes[0] * size * math.sqrt(terms) / given) * roundings
+
+
+def condition_along(weight: Item, taken: Item, given: Item) -> float | None:
+    """How much larger than its result the products of a linear layer are where all add up; None: not known.
+
+    So are those of what it takes in with an update of its weight, which is made of what it took in. For a part p of the
+    weight, the result changes by p · ‖W‖ · ‖x‖ at most (Cauchy and Schwarz), for each of its rows.
+    """
+    sizes = [root_mean_square(item) for item in (weight, taken, given)]
+    if not isinstance(weight.shape, tuple) or not isinstance(taken.shape, tuple) or not all(sizes):
+        return None
+    of_weight, of_taken, of_given = (size or 0.0 for size in sizes)
+    is_product = len(weight.shape) == 2 and taken.shape[-1] in weight.shape
+    terms = taken.shape[-1] if is_product else element_count(weight) / weight.shape[0]
+    return max(1.0, terms * of_weight * of_taken / of_given)
 
 
 def _largest_argument(node: Node, at_most: float) -> float | None:

@@ -15,18 +15,22 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 
-from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint
 from msprobe_ms.comparison.model import Allowance, Effect, Origin, OriginKind, Row
+from msprobe_ms.comparison.origin.amplification import Amplification
 from msprobe_ms.comparison.origin.causes import AFTERWARDS, BEFOREHAND, CAUSES
 from msprobe_ms.comparison.origin.causes.wrong_optimizer import WrongOptimizer
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedError
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
+from msprobe_ms.comparison.origin.inheritance import fill_inheritance
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements
+from msprobe_ms.comparison.origin.other_settings import OtherSettings
 from msprobe_ms.comparison.origin.propagation import DRIFT, bitwise_floor
 from msprobe_ms.comparison.origin.protocols import Cause, Explanation, Found, Phase, Surveyed
+from msprobe_ms.comparison.origin.wrong_at_first import WrongAtFirst
+from msprobe_ms.comparison.terms import TARGET
 from msprobe_ms.dump.names import beginnings, parse_entry
 
 
@@ -114,6 +118,7 @@ class Walk:
     ``origins``          nodes where error begins → their place in the order, and what is told
     ``doubted``          the same of inputs and results in another form, which count where there are no others
     ``tried``            of watched rows, what each explanation allowed
+    ``settings``         what calls were given other settings than their counterparts
     """
 
     def __init__(self, evidence: Evidence, watched: Collection[Row] = ()) -> None:
@@ -124,15 +129,19 @@ class Walk:
         self.origins: dict[Node, tuple[int, Origin]] = {}
         self.doubted: dict[Node, tuple[int, Origin]] = {}
         self.tried: dict[Row, list[tuple[str, Allowance | None]]] = {row: [] for row in watched}
+        first = evidence.first_step
+        self._amplification = None if first is None else Amplification(first, evidence.drift, evidence.unrecorded)
         self._explanations: dict[Phase, list[Explanation]] = {phase: [] for phase in Phase}
         for each in EXPLANATIONS:
             explanation = each(evidence)
             if isinstance(explanation, Surveyed):
                 for row, tried in self.tried.items():
                     tried.append((explanation.name, explanation.allowance(row)))
-                evidence.let_pass(explanation.found)
+                evidence.let_pass(self._still_beside_others(explanation))
             else:
                 self._explanations[explanation.phase].append(explanation)
+        self.settings = OtherSettings(evidence)
+        self._wrong_at_first = WrongAtFirst(evidence)
         self._causes: list[Cause] = [each(evidence) for each in CAUSES]
         self._wrong_optimizer = WrongOptimizer(evidence)
         #: How many layers that round were found equal to the bit; several of them leave no noise to hide in.
@@ -163,6 +172,8 @@ class Walk:
             return True
         if found := self.judge(node):
             self._note(found)
+        if self._amplification is not None:
+            self._amplification.passed(node)
         given = 0.0 if node.is_parameter_gradient or node.is_loss else node.ratio_out_of_one_form
         reached = max(node.ratio_in_of_one_form, node.ratio_parameters, given)
         self._inside[node.parent] = max(self._inside.get(node.parent, 0.0), reached)
@@ -195,12 +206,13 @@ class Walk:
             ratio, before = error_ratio(row), row.explained
             if not ratio > negligible or (before is not None and before.effect is Effect.NO_EFFECT):
                 continue
+            limit = self._limit(row, node) if ratio > 1 else None
             if self.tried and row in self.tried:
-                self.tried[row] += [(each.name, each.allows(row, node, self)) for each in explanations]
+                self.tried[row] += [(each.name, _limited(each.allows(row, node, self), limit)) for each in explanations]
             deviation = row.deviation or 0.0
             asked: list[tuple[str, Allowance | None]] = [] if before is None else [(before.by, before)]
             for explanation in explanations:
-                allowance = explanation.allows(row, node, self)
+                allowance = _limited(explanation.allows(row, node, self), limit)
                 asked.append((explanation.name, allowance))
                 if allowance is not None and deviation <= allowance.up_to:
                     if allowance.up_to > self.largest_allowed.get(allowance.by, 0.0):
@@ -220,6 +232,48 @@ class Walk:
         for up in node.ancestors() if begun else ():  # what encloses it gives out what is computed from it
             up.ratio_inside = max(up.ratio_inside, begun)
         return unexplained
+
+    def _limit(self, row: Row, node: Node) -> float | None:
+        """The deviation that error that comes in explains of what a call is known to compute otherwise; None: any."""
+        limits = (
+            self.settings.limit(row, node, agreed_at_first=self.agreed_at_first(row)),
+            self._wrong_at_first.limit(row, node),
+        )
+        return min((each for each in limits if each is not None), default=None)
+
+    def _still_beside_others(self, explanation: Surveyed) -> Mapping[Row, tuple[Node, Allowance]]:
+        """What a survey found, but for values of forward that stood beside their counterparts in the first step."""
+        if self._amplification is None or explanation.effect is not Effect.NO_ERROR:
+            return explanation.found
+        agreed = self._amplification.first
+        return {
+            row: (node, allowance)
+            for row, (node, allowance) in explanation.found.items()
+            if node.is_backward or row.state == "parameters" or not agreed(row)
+        }
+
+    def agreed_at_first(self, row: Row) -> bool:
+        """Whether a value of a later step is known to have agreed in the first one."""
+        return self._amplification is not None and self._amplification.first(row) is not None
+
+    def amplified(self, row: Row, node: Node) -> float | None:
+        """The deviation that what ``row`` is computed from explains by the first step; None where it does not tell.
+
+        Nor does it once there is an origin, which the values behind it follow from.
+        """
+        if self._amplification is None or self.origins or self.doubted:
+            return None
+        return self._amplification.bound(row, node)
+
+    def comes_from_the_loss(self, row: Row, node: Node) -> bool:
+        """Whether it is a gradient that arrives before any was computed."""
+        first = self._amplification is not None and not self._amplification.met_gradients
+        return first and node.is_backward and row.state == "input"
+
+    def no_more_than_amplified(self, allowance: Allowance, row: Row, node: Node) -> Allowance:
+        """Bound what explains a value by what comes before it, where the first step tells how much it amplifies."""
+        bound = self.amplified(row, node)
+        return allowance if bound is None else allowance._replace(up_to=min(bound, allowance.up_to))
 
     def explained_by_chance(self, row: Row, node: Node) -> Allowance | None:
         """Return what random numbers explain of an origin's row: its whole difference, or none of it.
@@ -310,9 +364,19 @@ class Walk:
             turn, before = self.turn or found.node, found.origin.state in ("input", "parameters")
             place = min(found.node.order, turn.order) if before else found.node.order
             self.origins[found.node] = place, found.origin
-        self._told.update((found.node, *found.node.ancestors()))
+        node: Node | None = found.node
+        while node is not None and node not in self._told:  # of one that was told, all around it were
+            self._told.add(node)
+            node = node.parent
         if found.whole_module:
             self._told_modules.add(found.node.module)
+
+
+def _limited(allowance: Allowance | None, limit: float | None) -> Allowance | None:
+    """What is left of an allowance where error that comes in explains no more than ``limit``; None: anything."""
+    if allowance is None or limit is None or allowance.effect is not Effect.PASSES:
+        return allowance
+    return allowance._replace(up_to=min(allowance.up_to, limit))
 
 
 def _begins_here(allowance: Allowance) -> bool:
@@ -322,62 +386,9 @@ def _begins_here(allowance: Allowance) -> bool:
 
 def _is_compared_whole(node: Node) -> bool:
     """Whether a module takes in tensors, all elements of each of which were compared."""
-    rows = [row for row in node.rows("input") if row.target is not None and row.target.kind == "tensor"]
+    rows = [row for row in node.rows("input") if row.is_tensor(TARGET)]
     return node.is_module_call and bool(rows) and all(map(is_of_all_elements, rows)) and node.ratio_in < math.inf
 
 
 def _stands_alone(node: Node, origin: Origin) -> bool:
     return origin.state == "parameters" or (origin.state != "input" and node.ratio_in <= 1)
-
-
-def fill_inheritance(nodes: list[Node], origins: Mapping[Node, Origin]) -> None:
-    """Fill ``Row.inherited_from`` of every differing row that is no origin with the name of a node where error begins.
-
-    A node inherits from the origin around it, from those who made what it takes in, from what ran inside it or before
-    its gradient; where nothing of that was recorded, from the last origin before it. What an origin's node gives out
-    besides follows from that origin.
-    """
-    if not origins:
-        return
-    sources: dict[Node, str] = {}
-    made: dict[Fingerprint, str] = {}
-    latest = ""
-    for node in nodes:
-        largest = max(node.ratio_in, node.ratio_parameters, node.ratio_out, node.ratio_without_effect)
-        if largest <= 1 and node not in origins:
-            continue
-        if node in origins:
-            source = latest = node.name
-        else:
-            source = _around(node, origins) or _taken(node, made) or _inside(node, sources) or latest
-        sources[node] = source
-        for row in node.pair.rows:
-            if error_ratio(row) > 1:
-                if node not in origins or _follows(row, node, origins[node]):
-                    row.inherited_from = source
-                if row.state == "output" and (key := fingerprint(row)) is not None:
-                    made[key] = source
-
-
-def _follows(row: Row, node: Node, origin: Origin) -> bool:
-    """Whether a row of the origin's own node is given out, or another parameter where the origin is one."""
-    if row.target is None or origin.target in (row.target.name, node.name):
-        return False
-    return row.state == "output" or row.state == origin.state == "parameters"
-
-
-def _around(node: Node, origins: Mapping[Node, Origin]) -> str:
-    return next((up.name for up in node.ancestors() if up in origins), "") if node.ratio_in > 1 else ""
-
-
-def _taken(node: Node, made: Mapping[Fingerprint, str]) -> str:
-    for row in node.pair.rows:
-        if made and row.state == "input" and error_ratio(row) > 1:
-            key = fingerprint(row)
-            if key is not None and key in made:
-                return made[key]
-    return ""
-
-
-def _inside(node: Node, sources: Mapping[Node, str]) -> str:
-    return next((sources[each] for each in (*node.children, *node.context) if sources.get(each)), "")

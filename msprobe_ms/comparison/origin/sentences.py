@@ -20,8 +20,9 @@ from msprobe_ms.comparison.measuring.deviation import four_statistics_deviation
 from msprobe_ms.comparison.model import Metrics, Origin, OriginKind, Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.stages import stage_of
+from msprobe_ms.comparison.pairing.arguments import OtherSetting
 from msprobe_ms.comparison.pairing.fused_tensors import JoinedTensors
-from msprobe_ms.comparison.statistics import describe_non_finite, have_sketches
+from msprobe_ms.comparison.statistics import describe_non_finite, element_count, have_sketches
 from msprobe_ms.comparison.terms import PairedBy, Stage
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName, beginnings, is_fused, parse_entry
@@ -33,6 +34,9 @@ LONGEST_SENTENCE = 160
 _LONGEST_VALUE = 30
 #: The least factor that is told, and how near to a whole number a factor is one.
 _LEAST_FACTOR, _WHOLE = 1.5, 1e-4
+#: Two elements that change places move by about a root mean square. Where the whole difference is less than this share
+#: of one, the elements stand in the same order and have other values.
+_LEAST_EXCHANGE = 0.01
 
 
 def describe_difference(row: Row) -> str:
@@ -52,7 +56,7 @@ def describe_difference(row: Row) -> str:
         if math.isinf(row.deviation):
             return shapes
         return tr(
-            "{shapes} and deviates by {deviation:.3g} (tolerance {held_to:.3g})",
+            "{shapes} and deviates by {deviation:.3g} times its size (tolerance {held_to:.3g})",
             shapes=shapes,
             deviation=row.deviation,
             held_to=row.held_to,
@@ -60,7 +64,7 @@ def describe_difference(row: Row) -> str:
     if row.deviation == math.inf and target is not None and golden is not None:
         return _beyond_measure(suffix, target, golden)
     return tr(
-        "{suffix} deviates by {deviation:.3g} (tolerance {held_to:.3g})",
+        "{suffix} deviates by {deviation:.3g} times its size (tolerance {held_to:.3g})",
         suffix=suffix,
         deviation=row.deviation,
         held_to=row.held_to,
@@ -68,9 +72,13 @@ def describe_difference(row: Row) -> str:
 
 
 def describe_briefly(row: Row) -> str:
-    """Say in a few words how a row differs, where shapes leave no room for more."""
+    """Say in a few words how a row differs, where there is no room for shapes and tolerance."""
     difference = describe_difference(row)
-    return difference if "has shape" not in difference else tr("{suffix} has another shape", suffix=_suffix(row))
+    if "has shape" in difference:
+        return tr("{suffix} has another shape", suffix=_suffix(row))
+    if "(tolerance" in difference:
+        return tr("{suffix} deviates by {deviation:.3g} times its size", suffix=_suffix(row), deviation=row.deviation)
+    return difference
 
 
 def describe_values(row: Row) -> str:
@@ -110,13 +118,22 @@ def _suffix(row: Row) -> str:
 
 def _value(item: Item) -> str:
     """A value that is no tensor; a long text is cut."""
-    text = str(item.maximum)
+    return _shortened(str(item.maximum))
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
 
 
 def fitting(*sentences: str) -> str:
     """Return the first of several wordings, longest first, that fits a line; the last where none does."""
     return next((each for each in sentences if len(each) <= LONGEST_SENTENCE), sentences[-1])
+
+
+def describe_setting(setting: OtherSetting) -> str:
+    """Return a setting that differs, in words."""
+    mine, other = (_shortened(", ".join(map(str, values))) for values in (setting.target, setting.golden))
+    return tr("{name} is {mine}, the golden's is {other}", name=setting.name, mine=mine, other=other)
 
 
 def describe_order(row: Row) -> str:
@@ -126,6 +143,7 @@ def describe_order(row: Row) -> str:
         return ""
     by_statistics = four_statistics_deviation(target, golden)
     agree = row.differs and by_statistics is not None and by_statistics <= (row.held_to or 0.0)
+    agree = agree and (row.deviation or 0.0) * math.sqrt(max(1, element_count(golden))) >= _LEAST_EXCHANGE
     return tr("its Max, Min, Mean and Norm agree: look at the order of its elements") if agree else ""
 
 
@@ -137,7 +155,7 @@ def _beyond_measure(suffix: str, target: Item, golden: Item) -> str:
         return tr("{suffix} is finite, the golden's holds {theirs}", suffix=suffix, theirs=theirs)
     if target.md5 != golden.md5 and None not in (target.md5, golden.md5):
         return tr("the checksums of {suffix} differ", suffix=suffix)
-    return tr("{suffix} differs beyond measure", suffix=suffix)
+    return tr("the difference of {suffix} cannot be measured (NaN or infinite)", suffix=suffix)
 
 
 def describe_required(required: float, tolerance: float | None) -> str:
@@ -147,10 +165,16 @@ def describe_required(required: float, tolerance: float | None) -> str:
     """
     if tolerance is not None and required <= tolerance:
         return ""
-    times = tr(", {required} times as large", required=_rounded_up(required / tolerance)) if tolerance else ""
-    return tr(
-        "this value would agree under a tolerance of {required}{times}", required=_rounded_up(required), times=times
-    )
+    excess = describe_excess(required, tolerance)
+    times = tr("{excess}; ", excess=excess) if excess else ""
+    return tr("{times}a tolerance of {required} would accept it", times=times, required=_rounded_up(required))
+
+
+def describe_excess(required: float, tolerance: float | None) -> str:
+    """Say how many times its tolerance a value deviates by; "" where that is no more than one, or none is known."""
+    if not tolerance or required <= tolerance:
+        return ""
+    return tr("its deviation is {times} times its tolerance", times=_rounded_up(required / tolerance))
 
 
 def _rounded_up(value: float) -> str:
@@ -158,7 +182,7 @@ def _rounded_up(value: float) -> str:
     text = f"{value:.2e}"
     if float(text) < value:
         text = f"{value * 1.005:.2e}"
-    return f"{float(text):.3g}"
+    return f"{float(text):.3g}" if value < 1000 or value >= 1e6 else f"{float(text):.0f}"
 
 
 def _shape(shape: object) -> str:
@@ -302,8 +326,8 @@ def note_shifted_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list
 def _sentence(mine: EntryName, here: int, there: int) -> str:
     name = ".".join(part for part in (mine.prefix, mine.name, mine.class_name) if part)
     return tr(
-        "{name} is called {times} in the target, {other_times} in the golden: from the first call "
-        "too many on, each stands beside another; try -fm",
+        "{name} is called {times} in the target, {other_times} in the golden: after the first "
+        "extra call, calls are paired with wrong counterparts; try -fm",
         name=name,
         times=_times(here),
         other_times=_times(there),

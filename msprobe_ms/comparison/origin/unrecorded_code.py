@@ -55,6 +55,10 @@ class UnrecordedCode:
         """The target's calls that stand unpaired between the last pair and this one, the last first."""
         return list(self._ours.unpaired_before(pair.target)) if pair.target is not None else []
 
+    def alone_before_golden(self, pair: Pair) -> list[Entry]:
+        """The same of the golden's calls."""
+        return list(self._theirs.unpaired_before(pair.golden)) if pair.golden is not None else []
+
     def alone_inside(self, pair: Pair) -> list[Entry]:
         """The target's calls that ran unpaired inside this pair, inside no pair within it, the last first."""
         return list(reversed(self._ours.unpaired_inside(pair.target))) if pair.target is not None else []
@@ -71,7 +75,7 @@ class UnrecordedCode:
         mine, theirs = self._source(node, row, TARGET), self._source(node, row, GOLDEN)
         if mine is not None and theirs is not None:
             if mine.row is theirs.row:
-                return tr("both sides take it from {text} as it is", text=mine.text)
+                return tr("both sides pass it unchanged from {text}", text=mine.text)
             if mine.text == theirs.text:
                 return tr(
                     "the target takes {suffix} of {text}, the golden {other_suffix}",
@@ -84,13 +88,13 @@ class UnrecordedCode:
             )
         if mine is not None:
             return tr(
-                "between {text} and {name}: the target hands it on as it is, the golden does not",
+                "between {text} and {name}: the target passes it on unchanged, the golden does not",
                 text=mine.text,
                 name=node.name,
             )
         if theirs is not None:
             return tr(
-                "between {text} and {name}: the golden hands it on as it is, the target does not",
+                "between {text} and {name}: the golden passes it on unchanged, the target does not",
                 text=theirs.text,
                 name=node.name,
             )
@@ -137,7 +141,13 @@ class UnrecordedCode:
 
     @cached_property
     def _made(self) -> tuple[_Results, _Results]:
-        return _Results(self._nodes, TARGET), _Results(self._nodes, GOLDEN)
+        given = [
+            (place, row)
+            for place, node in enumerate(self._nodes)
+            for row in node.pair.rows
+            if row.state == "output" and row.matched
+        ]
+        return _Results(self._nodes, given, TARGET), _Results(self._nodes, given, GOLDEN)
 
     @cached_property
     def _ours(self) -> _Calls:
@@ -176,16 +186,18 @@ def _holds(node: Node, state: str, wanted: Fingerprint, side: Side) -> Row | Non
 
 
 class _Results:
-    """What the calls of one side gave out, to be found by fingerprint: as hashes, for there may be millions."""
+    """What the calls of one side gave out, to be found by fingerprint: as hashes, for there may be millions.
 
-    def __init__(self, nodes: Sequence[Node], side: Side) -> None:
+    ``given``: the rows of results, with the places of their nodes.
+    """
+
+    def __init__(self, nodes: Sequence[Node], given: Sequence[tuple[int, Row]], side: Side) -> None:
         self._nodes, self._side = nodes, side
         hashes, places = array("q"), array("l")
-        for place, node in enumerate(nodes):
-            for row in node.rows("output"):
-                if row.matched and (known := fingerprint(row, side)) is not None:
-                    hashes.append(hash(known))
-                    places.append(place)
+        for place, row in given:
+            if (known := fingerprint(row, side)) is not None:
+                hashes.append(hash(known))
+                places.append(place)
         by_hash = np.argsort(np.frombuffer(hashes, np.int64), kind="stable") if hashes else np.empty(0, np.int64)
         self._hashes = np.array(hashes, np.int64)[by_hash]
         self._places = np.array(places, np.int64)[by_hash]

@@ -19,7 +19,7 @@ from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.earlier_steps import same_item
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
-from msprobe_ms.comparison.statistics import have_sketches, root_mean_square
+from msprobe_ms.comparison.statistics import element_count, have_sketches, root_mean_square
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.names import PARAMETERS_GRAD
 
@@ -69,6 +69,11 @@ class Update(NamedTuple):
         return sketch.distance(self.before, self.held) <= self.rounding
 
     @property
+    def sizes(self) -> tuple[float, float]:
+        """The norms of both."""
+        return sketch.norm(self.ours), sketch.norm(self.theirs)
+
+    @property
     def factor(self) -> float:
         """How many times the golden's update the target's is."""
         return float(self.ours.dot(self.theirs) / self.theirs.dot(self.theirs))
@@ -94,6 +99,33 @@ class Update(NamedTuple):
         return min(1.0, _SMALLER * _EPSILON / (self.slope + _EPSILON)) if self.slope else 0.0
 
     @property
+    def step_sizes(self) -> tuple[float, float]:
+        """The root mean squares of both."""
+        count = math.sqrt(max(1, element_count(self.row.golden))) if self.row.golden is not None else 1.0
+        return sketch.norm(self.ours) / count, sketch.norm(self.theirs) / count
+
+    def fades(self, full: float) -> bool:
+        """Whether both are steps in one direction, of which one fades in some elements: Adam's epsilon does that.
+
+        Elements whose gradient is as small as epsilon make steps between none and a full one, each side its own; the
+        root mean square of a gradient does not tell of them where others are larger (queries and keys beside values).
+        ``full``: the root mean square of steps that do not fade. An update that is a multiple of the other is another
+        setting.
+        """
+        smaller, larger = sorted((self.ours, self.theirs), key=sketch.norm)
+        if max(self.step_sizes) > _FULL * full or not larger.dot(larger):
+            return False
+        factor = float(smaller.dot(larger) / larger.dot(larger))
+        beside = sketch.distance(smaller, factor * larger)
+        one_direction = float(smaller.dot(larger)) > _ALIKE * float(smaller.dot(smaller))
+        return one_direction and beside > _FADING * sketch.norm(smaller)
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether both sides made much the same of gradients that agree."""
+        return self.same_gradient and self.apart <= self.by_epsilon + _APART * self.is_known
+
+    @property
     def left_alone_by(self) -> str:
         """The one side that did not update it; "" for neither, or both."""
         ours, theirs = sketch.norm(self.ours), sketch.norm(self.theirs)
@@ -108,6 +140,14 @@ class Update(NamedTuple):
 _SAME, _QUARTERS = 0.2, 0.75
 #: Part by which the updates of one parameter may differ where its gradients agree; 0.4 was seen in healthy trainings.
 _APART = 0.5
+
+#: Updates whose norms, as sketches estimate them, differ by no more times may be of one size.
+_ONE_SIZE = 2.0
+#: Times that sketches may show a step larger than a full one; which part of an update that fades must lie in the
+#: direction of the other, where all of it does, and which part must be no multiple of it.
+_FULL, _ALIKE, _FADING = 1.5, 0.5, 0.2
+#: Updates that tell whether an optimizer divides by the size of gradients.
+_SEVERAL = 4
 
 #: A module's parameter: name of the module's calls without direction, path of the parameter.
 Place = tuple[str, tuple[str, ...]]
@@ -128,11 +168,32 @@ def apart_by_updates(updates: Sequence[Update]) -> dict[Place, float]:
     apart = [max(0.0, each.apart - each.by_epsilon) for each in updates if each.same_gradient and each.is_known]
     if not apart or float(np.quantile(apart, _QUARTERS)) > _SAME:
         return {}
+    normalised = are_normalised(updates)
+    full = max((max(each.step_sizes) for each in updates if each.is_known and each.is_steady), default=0.0)
     known = [
-        each for each in updates if not each.same_gradient or each.apart <= each.by_epsilon + _APART * each.is_known
+        each
+        for each in updates
+        if not each.same_gradient
+        or each.is_steady
+        or (normalised and each.is_known and (max(each.sizes) <= _ONE_SIZE * min(each.sizes) or each.fades(full)))
     ]
     sizes = ((each, sketch.norm(each.held + each.theirs)) for each in known)
     return {place_of(each.row): sketch.distance(each.ours, each.theirs) / size for each, size in sizes if size}
+
+
+def are_normalised(updates: Sequence[Update]) -> bool:
+    """Whether the optimizer divides by the size of gradients, as Adam does: then updates are more alike than these.
+
+    Such an optimizer makes steps of full size, in any direction, of elements whose gradient is rounding, which the
+    norm of all does not show.
+    """
+    known = [each for each in updates if each.is_known and each.slope]
+    if len(known) < _SEVERAL:
+        return False
+    counts = [math.sqrt(max(1, element_count(each.row.golden))) for each in known if each.row.golden is not None]
+    sizes = np.log([sketch.norm(each.theirs) / count for each, count in zip(known, counts, strict=True)])
+    slopes = np.log([each.slope or 1.0 for each in known])
+    return bool(np.std(sizes) < np.std(sizes - slopes))
 
 
 def apart_at_most(nodes: Sequence[Node], target: Dump, golden: Dump) -> dict[Place, float]:

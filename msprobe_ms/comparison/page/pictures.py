@@ -18,7 +18,7 @@ from msprobe_ms.comparison.page.calls import Calls
 from msprobe_ms.comparison.page.rows import Rows
 from msprobe_ms.comparison.statistics import element_count
 from msprobe_ms.comparison.terms import Mode
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join
 
 #: Tensors that have pictures: of calls around an origin on each side, and of those furthest apart.
 _AROUND, _FURTHEST = 3, 50
@@ -67,7 +67,7 @@ def _picture(outcome: Outcome, place: int, row: Row) -> Iterator[dict[str, Any]]
     if both is None or both[0].shape != both[1].shape or any(array.dtype.kind not in "fiub" for array in both):
         return
     target, golden = both
-    shown, found = difference_map(target, golden), study(target, golden)
+    shown, found = difference_map(target, golden), study(target, golden, causes=False)
     yield {
         "row": place,
         "shape": list(golden.shape),
@@ -106,7 +106,7 @@ def _where(found: Study) -> str:
         for each in found.axes
         if each.is_concentrated
     ]
-    where = "; ".join(sits) or tr("in no few slices of any axis")
+    where = tr_join("; ", sits) or tr("in no few slices of any axis")
     return tr("{differing} of {size} elements differ: {where}", differing=found.differing, size=found.size, where=where)
 
 
@@ -125,7 +125,7 @@ def _axes(dimensions: int) -> str:
     """Which axes of a tensor run down and to the right in its map."""
     if dimensions < 2:
         return tr("all elements, left to right")
-    down = "axis 0" if dimensions == 2 else tr("axes 0 to {dimensions}", dimensions=dimensions - 2)
+    down = tr("axis 0") if dimensions == 2 else tr("axes 0 to {dimensions}", dimensions=dimensions - 2)
     return tr("{down} downwards, axis {dimensions} to the right", down=down, dimensions=dimensions - 1)
 
 

@@ -55,11 +55,12 @@ def asking_html(outcome: Outcome, summary: str = "", *, stacks: bool = True) -> 
     """Return the place of proofs in a header: as yet, how to prove the first origin. All else as ``prove_command``."""
     origin = next(iter(outcome.comparison.origins), None)
     command = prove_command(outcome, summary, stacks=stacks)
-    if not command or origin is None or not is_provable(origin) or not origin.target.isprintable():
+    if not command or origin is None or not is_provable(origin, outcome.target) or not origin.target.isprintable():
         return _placed("")
     # A summary tells the first origin itself.
     whole = escaped(command if summary else f"{command} --node {quote(origin.target)}", _SENTENCE)
-    asked = escaped(tr("Which side is wrong, and by what:"))
+    folder = tr("Which side is wrong, and why (run this in the folder of this page):")
+    asked = escaped(folder if summary else tr("Which side is wrong, and why:"))
     return _placed(f'<p class="reason">{asked} <code>{whole}</code></p>')
 
 

@@ -57,8 +57,7 @@ def write_content(
     summary: str = "",
 ) -> None:
     """Write the page of a comparison; ``shown``: with these pairs alone below the verdict."""
-    pairs = outcome.comparison.pairs if shown is None else list(shown)
-    comparison = replace(outcome.comparison, pairs=pairs)
+    comparison = outcome.comparison if shown is None else replace(outcome.comparison, pairs=list(shown))
     content = Content(comparison, outcome.target, outcome.golden, all_rows=all_rows, stacks=stacks)
     if drawn := pictures(outcome, content.rows, content.calls):
         content.columns.add_json("pictures", drawn)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ from msprobe_ms.comparison.statistics import is_non_finite
 from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.model import Item
 from msprobe_ms.page.columns import Codes, Columns, floats, rounded
-from msprobe_ms.support.translation import tr, translated
+from msprobe_ms.support.translation import tr, translated, translator
 
 #: Bits of ``row_flags``.
 IN_TARGET, IN_GOLDEN, DIFFERS, EXPLAINED, MISRECORDED, NON_FINITE, GOLDEN_NON_FINITE, TENSOR = (
@@ -71,19 +70,18 @@ class Rows:
 
         ``told``: the rows whose reasons are told; None for all.
         """
-        judged = _Judged()
-        for row in self.rows:
-            judged.add(row, self._calls.places)
-        deviations = np.frombuffer(judged.deviations, np.float64)
-        missing = np.frombuffer(judged.missing, np.bool_)
-        columns.add("row_flags", np.frombuffer(judged.flags, np.uint8) | self._item_flags())
-        columns.add("row_deviation", rounded(floats(deviations, missing), _BITS))
-        columns.add("row_tolerance", np.frombuffer(judged.tolerance, np.uint16), dictionary="tolerances")
+        judged, results, places = _Judged(self.rows), Codes(""), self._calls.places
+        begun = [places.get(row.inherited_from, -1) + 1 if row.inherited_from else 0 for row in self.rows]
+        columns.add("row_flags", judged.flags | self._item_flags())
+        columns.add("row_deviation", rounded(floats(judged.deviations, judged.missing), _BITS))
+        columns.add("row_tolerance", np.array(judged.tolerance, np.uint16), dictionary="tolerances")
         columns.add_json("tolerances", judged.tolerances.values)
-        columns.add("row_explained", np.frombuffer(judged.explained, np.uint8))
-        columns.add("row_inherited", np.frombuffer(judged.inherited, np.uint32), delta=True)
-        columns.add("row_result", np.frombuffer(judged.result, np.uint8), dictionary="results")
-        columns.add_json("results", judged.results.values)
+        columns.add("row_explained", judged.explained)
+        columns.add("row_inherited", np.array(begun, np.uint32), delta=True)
+        columns.add(
+            "row_result", np.array(results.codes(row.result for row in self.rows), np.uint8), dictionary="results"
+        )
+        columns.add_json("results", results.values)
         self._add_reasons(columns, told)
         slots = Codes("")
         for side, name in zip(self.sides, ("row_slot", "row_golden_slot"), strict=True):
@@ -102,11 +100,11 @@ class Rows:
             columns.add_json("asked", told)
 
     def _add_reasons(self, columns: Columns, told: npt.NDArray[np.bool_] | None) -> None:
-        reasons = Codes("")
+        reasons, tell = Codes(""), translator()
         codes = np.zeros(len(self.rows), np.uint32)
-        for number, row in enumerate(self.rows):
-            if row.reason and (told is None or told[number]):
-                codes[number] = reasons.code(translated(row.reason))
+        for number in range(len(self.rows)) if told is None else np.flatnonzero(told).tolist():
+            if reason := self.rows[number].reason:
+                codes[number] = reasons.code(tell(reason))
         columns.add("row_reason", codes, dictionary="reasons")
         columns.add_json("reasons", reasons.values)
 
@@ -123,68 +121,45 @@ class Rows:
 
 
 class _Judged:
-    """What judging left in rows, a number each."""
+    """What measuring and the search for origins left in rows, in columns."""
 
-    def __init__(self) -> None:
-        self.flags, self.missing, self.explained, self.result = (array("B") for _ in range(4))
-        self.deviations, self.tolerance, self.inherited = array("d"), array("H"), array("I")
-        self.tolerances, self.explanations, self.results = Codes(None), Codes(""), Codes("")
-        self._rounded: dict[float | None, int] = {None: 0}
-        self._results: dict[str, int] = {}
-
-    def add(self, row: Row, places: Mapping[str, int]) -> None:
-        deviation, explained, held_to = row.deviation, row.explained, row.tolerance
-        flags = code = 0
-        if deviation is not None and held_to is not None:
-            if explained is None:  # as most
-                flags = 0 if deviation <= held_to else DIFFERS
-            else:
-                held_to = row.held_to
-                flags = (MISRECORDED if row.misrecorded else 0) | (DIFFERS if row.differs else 0)
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.tolerances, self.explanations = Codes(None), Codes("")
+        deviations, held_to = [row.deviation for row in rows], [row.tolerance for row in rows]
+        self.deviations, bounds = np.array(deviations, np.float64), np.array(held_to, np.float64)
+        self.missing = np.array([each is None for each in deviations], np.bool_)
+        compared = ~self.missing & np.array([each is not None for each in held_to], np.bool_)
+        flags = bytearray(np.where(compared & ~(self.deviations <= bounds), DIFFERS, 0).astype(np.uint8))
+        explained = bytearray(len(rows))
+        for number, row in enumerate(rows):
+            if row.explained is not None and compared[number]:
+                held_to[number] = row.held_to
+                flags[number] = (MISRECORDED if row.misrecorded else 0) | (DIFFERS if row.differs else 0)
                 if by := row.explained_by:
-                    flags |= EXPLAINED
-                    code = self.explanations.code(by)
-        self.flags.append(flags)
-        self.missing.append(deviation is None)
-        self.deviations.append(deviation or 0.0)
-        self.explained.append(code)
-        tolerance = self._rounded.get(held_to)
-        self.tolerance.append(self._tolerance(held_to) if tolerance is None else tolerance)
-        self.inherited.append(places.get(row.inherited_from, -1) + 1 if row.inherited_from else 0)
-        result = self._results.get(row.result)
-        self.result.append(self._result(row.result) if result is None else result)
-
-    def _tolerance(self, tolerance: float | None) -> int:
-        assert tolerance is not None
-        code = self._rounded[tolerance] = self.tolerances.code(float(f"{tolerance:.{_DIGITS}g}"))
-        return code
-
-    def _result(self, result: str) -> int:
-        code = self._results[result] = self.results.code(result)
-        return code
+                    flags[number] |= EXPLAINED
+                    explained[number] = self.explanations.code(by)
+        self.flags, self.explained = np.frombuffer(flags, np.uint8), np.frombuffer(explained, np.uint8)
+        exact = Codes()
+        codes = exact.codes(held_to)
+        told = self.tolerances.codes(each and float(f"{each:.{_DIGITS}g}") for each in exact.values)
+        self.tolerance = [told[code] for code in codes]
 
 
 def _sides(rows: Sequence[Row]) -> tuple[SideOfRows, SideOfRows]:
-    tables: Tables | None = next((row.places[2] for row in rows if row.places[2] is not None), None)
-    numbers = array("q"), array("q")
-    others: tuple[dict[int, Item], dict[int, Item]] = ({}, {})
-    for place, row in enumerate(rows):
-        *items, own = row.places
-        for side in (0, 1):
-            item = items[side]
-            if item is None:
-                numbers[side].append(_ABSENT)
-            elif isinstance(item, int) and own is tables:
-                numbers[side].append(item)
-            else:
-                found = row.golden if side else row.target
-                assert found is not None
-                others[side][place] = found
-                numbers[side].append(_OTHERWISE)
-    first, second = (
-        SideOfRows(tables[side] if tables else None, np.frombuffer(numbers[side], np.int64), others[side])
-        for side in (0, 1)
-    )
+    targets, goldens, owners = zip(*[row.places for row in rows], strict=True) if rows else ((), (), ())
+    tables: Tables | None = next((own for own in owners if own is not None), None)
+    numbers, others = [], [dict[int, Item](), dict[int, Item]()]
+    for side, items in enumerate((targets, goldens)):
+        places = [
+            _ABSENT if item is None else item if type(item) is int and own is tables else _OTHERWISE
+            for item, own in zip(items, owners, strict=True)
+        ]
+        numbers.append(np.array(places, np.int64))
+        for place in np.flatnonzero(numbers[side] == _OTHERWISE).tolist():
+            found = rows[place].golden if side else rows[place].target
+            assert found is not None
+            others[side][place] = found
+    first, second = (SideOfRows(tables[side] if tables else None, numbers[side], others[side]) for side in (0, 1))
     return first, second
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import metadata
 from urllib.parse import quote
 
+from msprobe_ms import __version__
 from msprobe_ms.comparison.model import Origin, Outcome, Pair
 from msprobe_ms.comparison.reporting.facts import fact_lines
 from msprobe_ms.comparison.reporting.terminal import (
@@ -19,7 +19,7 @@ from msprobe_ms.comparison.reporting.terminal import (
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.page.template import escaped
-from msprobe_ms.support.translation import tr, tr_beginning, translated
+from msprobe_ms.support.translation import tr, tr_beginning, tr_list, translated
 
 #: Further origins that are told; the others are in the page's table.
 _TOLD = 5
@@ -120,14 +120,14 @@ def provenance(outcome: Outcome, *, stacks: bool = True) -> list[tuple[str, str]
         (tr("target"), dump_text(target, path=stacks)),
         (tr("golden"), dump_text(golden, path=stacks)),
         (tr("compared by"), tr(str(outcome.comparison.mode))),
-        (tr("files beside this one"), ", ".join(file.name for file in outcome.files) or tr("none")),
+        (tr("files beside this one"), tr_list(file.name for file in outcome.files) or tr("none")),
         (tr("made by"), made_by()),
     ]
 
 
 def made_by() -> str:
     """Return the versions of this package and of Python."""
-    return f"msprobe-ms {metadata.version('msprobe-ms')}, Python {platform.python_version()}"
+    return f"msprobe-ms {__version__}, Python {platform.python_version()}"
 
 
 def provenance_html(told: Iterable[tuple[str, str]], *, stacks: bool = True) -> str:

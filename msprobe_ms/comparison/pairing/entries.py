@@ -51,7 +51,7 @@ class _Pairing:
         self.flat = not all(any(entry.parent for entry in dump.entries.values()) for dump in (target, golden))
         #: Both dumps record the network itself as a module; else its APIs are those outside of all modules.
         self.rooted = any(not path for path, _ in self.destinations)
-        self.matches = Matches(said.alone, self._rule)
+        self.matches = Matches(said.alone, _rule_of_both(self.api_names, target, golden) if ours and theirs else None)
         self.paired_modules = set(self.destinations), {found.module for found in self.destinations.values()}
         #: Module calls without a counterpart → the call of the other side that encloses what they enclose; by side.
         self.unpaired_scopes: tuple[dict[str, str | None], dict[str, str | None]] = {}, {}
@@ -91,12 +91,6 @@ class _Pairing:
             self._follow(followers)
         self.matches.add_all(self.said.fallback, PairedBy.DATA)
         return self.matches.by_target
-
-    def _rule(self, name: str, golden: str) -> ApiRule | None:
-        """The rule that speaks of both."""
-        ours = self.api_names[TARGET].rule(self.target.entries[name])
-        theirs = self.api_names[GOLDEN].rule(self.golden.entries[golden])
-        return ours if ours and theirs and ours.word == theirs.word else None
 
     def _how(self, parsed: EntryName | None) -> PairedBy:
         found = self.destinations.get((parsed.name, parsed.class_name)) if parsed and parsed.is_module else None
@@ -300,6 +294,16 @@ class _Pairing:
         """The module call around an API; None outside of all, and where the two dumps cannot both tell."""
         parent = _parent(entry)
         return None if self.flat or (parent and not parent.name and not self.rooted) else parent
+
+
+def _rule_of_both(names: tuple[ApiNames, ApiNames], target: Dump, golden: Dump) -> Callable[[str, str], ApiRule | None]:
+    """What tells the rule that speaks of a target entry and of a golden one."""
+
+    def rule(name: str, other: str) -> ApiRule | None:
+        ours, theirs = names[TARGET].rule(target.entries[name]), names[GOLDEN].rule(golden.entries[other])
+        return ours if ours and theirs and ours.word == theirs.word else None
+
+    return rule
 
 
 def _parent(entry: Entry) -> EntryName | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from msprobe_ms.comparison.pairing.rules.api import ApiRule
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
@@ -37,8 +37,7 @@ class KeyedEntries:
                 self.forwards[name] = forward
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """The golden entry of a target entry and what paired them.
 
     ``targets``  target entries that are the golden one together, in the order of the forward; each has this match
@@ -64,10 +63,10 @@ class Matches:
 
     ``by_target``  target entry name → its match
     ``unmatched``  names of target entries that were said to have no counterpart
-    ``rule``       (target entry, golden entry) → the user's rule that speaks of both
+    ``rule``       (target entry, golden entry) → the user's rule that speaks of both; None without rules
     """
 
-    def __init__(self, unmatched: Container[str], rule: Callable[[str, str], ApiRule | None]) -> None:
+    def __init__(self, unmatched: Container[str], rule: Callable[[str, str], ApiRule | None] | None) -> None:
         self.by_target: dict[str, Match] = {}
         self._goldens: set[str] = set()
         self._unmatched, self._rule = unmatched, rule
@@ -81,7 +80,7 @@ class Matches:
     def add(self, name: str, golden: str | None, how: PairedBy) -> None:
         """Match two entries; nothing happens where one of them is taken or ``golden`` is None."""
         if golden is not None and not (self.is_taken(name, TARGET) or golden in self._goldens):
-            self.by_target[name] = Match(golden, how, rule=self._rule(name, golden))
+            self.by_target[name] = Match(golden, how, rule=self._rule and self._rule(name, golden))
             self._goldens.add(golden)
 
     def add_all(self, pairs: Mapping[str, str], how: PairedBy) -> None:

@@ -10,7 +10,7 @@ belongs where it was called, as the other side may call the function itself.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 
@@ -20,7 +20,7 @@ from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Dump, Entry, ancestors
 from msprobe_ms.dump.names import FORWARD, EntryName, beginnings, parse_entry
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.text import listed
+from msprobe_ms.support.text import listed, suggestion
 from msprobe_ms.support.translation import tr
 
 #: A module: dotted path and class.
@@ -134,7 +134,9 @@ class _Placing:
         """
         spoken = (self.layer.spoken if self.layer else set()) | (self.cell.spoken if self.cell else set())
         if unmet := sorted(spoken - self.met):
-            classes = listed((name for name, _ in Counter(class_name for _, class_name in ours).most_common()), 30)
+            known = [name for name, _ in Counter(class_name for _, class_name in ours).most_common()]
+            classes = listed(known, 30)
+            unmet = [self._with_meant(rule, known) for rule in unmet]
             logger.warning(
                 tr(
                     "mapping rules that meet no module of the target: {unmet}\nA layer rule stands under the "
@@ -150,6 +152,13 @@ class _Placing:
             logger.warning(
                 tr("mapping rules that lead to no module of the golden dump: {lost}", lost=listed(lost, most=10))
             )
+
+    def _with_meant(self, rule: str, classes: Collection[str]) -> str:
+        """A layer rule, with the class that its own may stand for."""
+        own = rule.partition(".")[0]
+        if self.layer is None or rule not in self.layer.spoken or own in (*classes, "TopLayer"):
+            return rule
+        return tr("{rule}{meant}", rule=rule, meant=suggestion(own, classes))
 
 
 def _led_astray(path: str, missed: Mapping[str, Destination]) -> bool:

@@ -160,10 +160,10 @@ def _rows_alone(items: Sequence[Item], side: Side) -> list[Row]:
 
 def _is_spelled_differently(entry: Entry, other: Entry, match: Match) -> bool:
     """Whether both are APIs of other names, whose arguments may stand in other places, and no rule says in which."""
-    names = (entry.parsed, other.parsed)
-    if not all(map(is_function, names)) or (match.rule is not None and match.rule.items):
+    mine, its = entry.parsed, other.parsed
+    if mine is None or its is None or mine.name == its.name or (match.rule is not None and match.rule.items):
         return False
-    return names[0].name != names[1].name  # type: ignore[union-attr]
+    return is_function(mine) and is_function(its)
 
 
 def _pair_group(match: Match, entry: Entry, target: Dump, golden: Dump, said: DataPairs, placed: set[str]) -> Pair:

@@ -1,7 +1,8 @@
 """Measure how much of two dumps was paired: shares of modules and calls, names without a counterpart, what paired what.
 
-A module counts once, however often it is called; calls are those of forward. Both are shares of the side that has more
-of them. Where one side recorded no functions (levels mix and L0), only calls of modules count.
+A module counts once, however often it is called, also one that is compared by its outputs only; calls are those of
+forward. Both are shares of the side that has more of them. Where one side recorded no functions (levels mix and L0),
+only calls of modules count.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from msprobe_ms.comparison.model import Pair, Shares
 from msprobe_ms.comparison.pairing.coverage import expected_alone, has_modules
-from msprobe_ms.comparison.terms import GOLDEN, TARGET
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy
 from msprobe_ms.dump.model import Entry
 from msprobe_ms.dump.names import FORWARD, is_update
 
@@ -20,9 +21,13 @@ Together = tuple[str, str, str]
 
 
 def shares_of(pairs: Sequence[Pair]) -> Shares:
-    """Return the shares of modules and calls that were paired; what is rightly without a counterpart does not count."""
+    """Return the shares of modules and calls that were paired.
+
+    What is rightly without a counterpart does not count, but for modules that are compared by their outputs.
+    """
     expected = expected_alone(pairs)
     paired, alone = (set[str](), set[str]()), (dict[str, None](), dict[str, None]())
+    elsewhere = set[str](), set[str]()
     for pair in pairs:
         for side, entry in enumerate((pair.target, pair.golden)):
             if entry is None or not _is_module_call(entry):
@@ -31,25 +36,39 @@ def shares_of(pairs: Sequence[Pair]) -> Shares:
                 paired[side].add(_path(entry))
             elif entry.name not in expected[side]:
                 alone[side][_path(entry)] = None
+            elif pair.how == PairedBy.ELSEWHERE and not (entry.parsed is not None and entry.parsed.is_root):
+                elsewhere[side].add(_path(entry))
     ours, theirs = ([path for path in alone[side] if path not in paired[side]] for side in (TARGET, GOLDEN))
     both = len(paired[TARGET])
-    modules = (both, both + max(len(ours), len(theirs))) if has_modules(pairs) else None
-    return Shares(modules, _calls(pairs, expected), ours, theirs)
+    outputs_only = [len(elsewhere[side] - paired[side] - set(alone[side])) for side in (TARGET, GOLDEN)]
+    larger = max((TARGET, GOLDEN), key=lambda side: len((ours, theirs)[side]) + outputs_only[side])
+    total = both + len((ours, theirs)[larger]) + outputs_only[larger]
+    modules = (both, total) if has_modules(pairs) else None
+    calls, functions = _calls(pairs, expected)
+    return Shares(modules, calls, ours, theirs, outputs_only[larger], functions)
 
 
-def _calls(pairs: Sequence[Pair], expected: tuple[set[str], set[str]]) -> tuple[int, int] | None:
-    """Forward calls with a counterpart, and all of the side that has more of them; None where there are none."""
+def _calls(
+    pairs: Sequence[Pair], expected: tuple[set[str], set[str]]
+) -> tuple[tuple[int, int] | None, tuple[list[str], list[str]]]:
+    """Forward calls with a counterpart, and all of the side that has more of them; None where there are none.
+
+    And the names of functions that count and have none.
+    """
     calls = [(pair.target, pair.golden) for pair in pairs if any(map(_is_forward, (pair.target, pair.golden)))]
     counts = _is_forward if all(any(map(_is_function, side)) for side in zip(*calls, strict=True)) else _is_module_call
-    both, alone = 0, [0, 0]
+    both, alone, functions = 0, [0, 0], (list[str](), list[str]())
     for sides in calls:
         if None not in sides:
             both += counts(sides[0])
             continue
         for side, entry in enumerate(sides):
-            alone[side] += entry is not None and counts(entry) and entry.name not in expected[side]
+            if entry is not None and counts(entry) and entry.name not in expected[side]:
+                alone[side] += 1
+                if not _is_module_call(entry):
+                    functions[side].append(entry.name)
     total = both + max(alone)
-    return (both, total) if total else None
+    return (both, total) if total else None, functions
 
 
 def outermost(paths: Sequence[str]) -> list[str]:

@@ -10,14 +10,14 @@ from msprobe_ms.support.translation import tr
 OVERFLOW_ADVICE = tr(
     "Float16 ends at 65504. Compute this operation in float32 or bfloat16 (keep it off the list "
     "of what mixed precision casts), or scale its input down; of a gradient lower the loss "
-    "scale, or let it adapt. Mend this first: all that is computed from it is lost."
+    "scale, or let it adapt. Fix this first: everything computed from it is invalid."
 )
 
 
 NON_FINITE_ADVICE = tr(
     "Look at what goes in: a division by 0, a logarithm or root of what is not positive, an "
     "exponential of what is large, a row that is masked out wholly, memory that nothing wrote. "
-    "Mend this first: all that is computed from it is lost."
+    "Fix this first: everything computed from it is invalid."
 )
 
 
@@ -58,7 +58,7 @@ ADVICE_BY_KIND = {
         "What another rank gave differs: compare the ranks, beginning with the first that differs."
     ),
     OriginKind.DRIFT: tr(
-        "No node is to blame alone. Compare the first step from one checkpoint, in one precision; "
+        "No single node causes it. Compare the first step from one checkpoint, in one precision; "
         "then look at accumulation dtypes and at the optimizer."
     ),
     OriginKind.MISSING_GRADIENT: MISSING_GRADIENT_ADVICE,
@@ -69,7 +69,7 @@ ADVICE_BY_KIND = {
 }
 
 
-PERHAPS = tr("Perhaps only a consequence of the suspect above: mend that first. ")
+PERHAPS = tr("Perhaps only a consequence of the suspect above: fix that first. ")
 
 
 #: What usually differs, by a pattern of the class or API name. The first that fits counts.

@@ -24,8 +24,9 @@ from msprobe_ms.comparison.reporting.advice_texts import (
     operation_advice,
     random_advice,
 )
+from msprobe_ms.comparison.reporting.files import compared_count
 from msprobe_ms.comparison.statistics import non_finite_ends
-from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side, Verdict
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
 from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_sentence
 
@@ -150,8 +151,7 @@ def _is_odd(row: Row, side: Side) -> bool:
     """Whether Max or Min of the item on one side is not finite."""
     stored = row.stored(side)
     if stored is not None and stored[1] not in stored[0].irregular:
-        first = 4 * stored[1]
-        return not all(map(math.isfinite, stored[0].statistics[first : first + 2]))
+        return not stored[0].finite[stored[1]]
     item = row.golden if side else row.target
     return item is not None and bool(non_finite_ends(item))
 
@@ -238,20 +238,24 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
         without += random_advice(comparison.random[0].target)
     if survey.differing:
         if comparison.origins:
-            advice = tr("Mend the first suspect above and compare again: most of the others inherit its error.")
+            advice = tr("Fix the first suspect above and compare again: most of the others inherit its error.")
         else:
             advice = tr(
-                "No node is the origin of an error: they drift, or switch at kinks (ReLU, pooling). Compare "
-                "the first step from one checkpoint, in one precision, before anything else."
+                "No node is the origin of an error: the column Explained By says why each differs (none: slow drift). "
+                "First compare the first step from one checkpoint, in one precision."
             )
+        number, first = survey.differing
         many = tr(
-            "{counted}, of {compared} compared; the first is named here.",
+            "{counted}, of {compared} compared; the first is {first}.",
             counted=_counted(survey.differings),
-            compared=survey.compared,
+            compared=compared_count(comparison),
+            first=first,
         )
-        return Finding(
-            CONSISTENCY, *survey.differing, tr("{many}{without} {advice}", many=many, without=without, advice=advice)
-        )
+        told = tr("{many}{without} {advice}", many=many, without=without, advice=advice)
+        # What is explained is not suspected.
+        if comparison.verdict != Verdict.DIVERGENT:
+            return Finding(CONSISTENCY, None, "NA", told)
+        return Finding(CONSISTENCY, number, first, told)
     if comparison.origins:  # a gradient that one side has not
         return Finding(
             CONSISTENCY,

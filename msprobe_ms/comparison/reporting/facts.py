@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from msprobe_ms.arrays.dtypes import parse_dtype, same_dtype
 from msprobe_ms.arrays.metrics import COSINE
 from msprobe_ms.comparison.measuring.tensors import CONTRADICTS, NOT_COMPARED, NOTE
-from msprobe_ms.comparison.model import Comparison, Outcome, Row
+from msprobe_ms.comparison.model import Comparison, Outcome, Row, Shares
 from msprobe_ms.comparison.pairing.coverage import (
     lone_statistics,
     said_unmatched,
@@ -16,10 +17,10 @@ from msprobe_ms.comparison.pairing.coverage import (
 from msprobe_ms.comparison.pairing.elsewhere import with_lone_parameters
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.shares import outermost
-from msprobe_ms.comparison.reporting.files import row_counts
+from msprobe_ms.comparison.reporting.files import compared_count, row_counts
 from msprobe_ms.comparison.terms import GOLDEN, Mode, PairedBy
 from msprobe_ms.support.text import listed
-from msprobe_ms.support.translation import tr, tr_count, tr_join, translated
+from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_list, translated
 
 #: Names that are told; the rest is in the summary.
 _TOLD = 3
@@ -31,6 +32,7 @@ def fact_lines(outcome: Outcome) -> Iterator[str]:
     """Say what was compared, and what could not be and why."""
     comparison = outcome.comparison
     yield pairing_line(comparison)
+    yield from _lone_functions_lines(comparison.shares)
     yield from _mapping_lines(comparison)
     if outcome.target.level != outcome.golden.level:
         yield tr(
@@ -38,7 +40,9 @@ def fact_lines(outcome: Outcome) -> Iterator[str]:
             level=outcome.target.level,
             other_level=outcome.golden.level,
         )
+    yield from _dtype_lines(comparison)
     yield from _unread_lines(comparison)
+    yield from _nonsense_lines(comparison)
     yield from comparison.damage
     yield from comparison.ends
     yield from _fused_lines(comparison)
@@ -53,9 +57,9 @@ def report_line(files: Sequence[Path], *, of_many: bool = False) -> str:
     others = len(files) - 1
     if not others:
         return tr("report: {first}", first=first)
-    more = tr_count("1 more file", "{count} more files", count=others)
+    more = tr_count("1 other file is listed in", "{count} other files are listed in", count=others)
     return tr(
-        "report: {first} ({which}{more} beside it, see {name})",
+        "report: {first} ({which}{more} {name})",
         first=first,
         which="" if of_many else tr("open it first; "),
         more=more,
@@ -66,24 +70,24 @@ def report_line(files: Sequence[Path], *, of_many: bool = False) -> str:
 def pairing_line(comparison: Comparison) -> str:
     """Say how much was compared, which share of modules and calls, and which modules have no counterpart."""
     counts, shares = row_counts(comparison), comparison.shares
+    alone = counts["unmatched_target"] + counts["unmatched_golden"]
     paired = []
     if shares.modules is not None:
-        paired.append(
-            tr("{modules} of {other_modules} modules", modules=shares.modules[0], other_modules=shares.modules[1])
-        )
+        modules, other_modules = shares.modules
+        some = tr("{modules} of {other_modules} modules", modules=modules, other_modules=other_modules)
+        only = tr(" ({count} by their outputs only)", count=shares.elsewhere) if shares.elsewhere else ""
+        paired.append(tr("{some}{only}", some=some, only=only))
     if shares.calls is not None:
-        paired.append(tr("{calls} % of calls", calls=100 * shares.calls[0] // shares.calls[1]))
+        both, total = shares.calls
+        paired.append(tr("100 % of calls") if both == total else tr("{both} of {total} calls", both=both, total=total))
     if not paired:
-        alone = counts["unmatched_target"] + counts["unmatched_golden"]
         paired.append(
             tr("{counts} of {other_counts} values", counts=counts["matched"], other_counts=counts["matched"] + alone)
         )
-    line = tr(
-        "{counts} values compared ({mode}); paired: {paired}",
-        counts=counts["matched"],
-        mode=tr(str(comparison.mode)),
-        paired=tr_join(", ", paired),
-    )
+    compared = tr("{count} values compared ({mode})", count=compared_count(comparison), mode=tr(str(comparison.mode)))
+    if alone and (shares.modules is not None or shares.calls is not None):
+        compared = tr("{compared}, {alone} have no counterpart", compared=compared, alone=alone)
+    line = tr("{compared}; paired: {paired}", compared=compared, paired=tr_join(", ", paired))
     sides = (("target", shares.target), ("golden", shares.golden))
     alone_at = [
         tr("{outermost} ({side})", outermost=listed(outermost(names), _NAMED), side=tr(side))
@@ -97,17 +101,73 @@ def pairing_line(comparison: Comparison) -> str:
     )
 
 
+def _lone_functions_lines(shares: Shares) -> Iterator[str]:
+    """Which functions have no counterpart, and where an error in them would show."""
+    sides = zip(shares.functions, (tr("target"), tr("golden")), strict=True)
+    named = [tr("{names} ({side})", names=listed(names, 1), side=side) for names, side in sides if names]
+    if named:
+        yield tr(
+            "calls without a counterpart: {named}; an error in them shows in the next value that was compared",
+            named=tr_join(", ", named),
+        )
+
+
 def _mapping_lines(comparison: Comparison) -> Iterator[str]:
     """What a mapping says has no counterpart, and that one may be found where modules of both sides have none."""
     if said := said_unmatched(comparison.pairs):
         yield tr("not compared, as the mapping says they have no counterpart: {said}", said=listed(said, _TOLD))
     if lone := with_lone_parameters(comparison.pairs):
-        names = [f"{name} ({tr('golden') if side is GOLDEN else tr('target')})" for side, name in lone]
+        names = [
+            tr("{name} ({side})", name=name, side=tr("golden") if side is GOLDEN else tr("target"))
+            for side, name in lone
+        ]
         yield tr(
-            "modules with parameters but no counterpart, compared by their results: {names}", names=listed(names, _TOLD)
+            "modules compared by their outputs only, as the other side has no such module: {names}",
+            names=listed(names, _TOLD),
         )
     if all(unmatched_modules(comparison.pairs)) and all(pair.how != PairedBy.AUTOMATIC for pair in comparison.pairs):
-        yield tr("try -lm without a file: it finds out which module is which (proposed_mapping in the summary)")
+        yield tr(
+            "to pair these modules, correct your mapping where you gave one, or take that which -lm without a file "
+            "finds (proposed_mapping in the summary)"
+        )
+
+
+def _dtype_lines(comparison: Comparison) -> Iterator[str]:
+    """How many values are of another floating dtype on the other side: their tolerance is that of the coarser one."""
+    differing = list(_of_other_precision(comparison.rows))
+    for row in differing[:1]:
+        target, golden = row.target, row.golden
+        assert target is not None and golden is not None
+        yield tr_count(
+            "the dtype of 1 value differs: {name} is {dtype}, in the golden {other_dtype}",
+            "the dtypes of {count} values differ, the first is {name}: {dtype}, in the golden {other_dtype}",
+            count=len(differing),
+            name=target.name,
+            dtype=target.dtype,
+            other_dtype=golden.dtype,
+        )
+
+
+def _of_other_precision(rows: Iterable[Row]) -> Iterator[Row]:
+    """Those of another floating dtype on the other side. Of two sorts of the dumps' columns that is told once."""
+    known: dict[tuple[int, int], bool] = {}
+    for row in rows:
+        if (numbers := row.numbers) is not None:
+            (ours, theirs), number, golden = numbers
+            sorts = ours.sorts[number], theirs.sorts[golden]
+            differs = known.get(sorts)
+            if differs is None:
+                differs = known[sorts] = _is_other_precision(ours.sort(number)[2], theirs.sort(golden)[2])
+        else:
+            target, other = row.target, row.golden
+            differs = target is not None and other is not None and _is_other_precision(target.dtype, other.dtype)
+        if differs:
+            yield row
+
+
+def _is_other_precision(dtype: str | None, other_dtype: str | None) -> bool:
+    kinds = {parse_dtype(each).kind for each in (dtype, other_dtype)}
+    return kinds == {"float"} and not same_dtype(dtype, other_dtype)
 
 
 def _unread_lines(comparison: Comparison) -> Iterator[str]:
@@ -125,10 +185,10 @@ def _unread_lines(comparison: Comparison) -> Iterator[str]:
             continue
         instead = sum(row.deviation is not None for row in rows)
         if instead == len(rows):
-            so = tr("their statistics were compared instead, which tell less")
+            so = tr("their statistics were compared instead, which show less")
         elif instead:
             so = tr(
-                "of {instead} the statistics were compared instead, of {count} nothing",
+                "of {instead} the statistics were compared instead; {count} were not compared",
                 instead=instead,
                 count=len(rows) - instead,
             )
@@ -136,6 +196,18 @@ def _unread_lines(comparison: Comparison) -> Iterator[str]:
             so = tr("nothing of them was compared")
         yield tr("{count} of {tensors} tensors {what}; {so}", count=len(rows), tensors=tensors, what=what, so=so)
         yield tr("  the first: {note}", note=_rest(_note(rows[0]), beginning))
+
+
+def _nonsense_lines(comparison: Comparison) -> Iterator[str]:
+    """How many values were recorded so that they cannot be compared, and the first of them."""
+    rows = [row for row in comparison.unread if not (row.measured and NOTE in row.measured)]
+    for item in [row.target for row in rows[:1]]:
+        yield tr_count(
+            "1 value was not compared, as its figures, dtype or shape cannot be read: {name}",
+            "{count} values were not compared, as their figures, dtypes or shapes cannot be read; the first: {name}",
+            count=len(rows),
+            name=item.name if item is not None else "",
+        )
 
 
 def _note(row: Row) -> str:
@@ -157,10 +229,14 @@ def _fused_lines(comparison: Comparison) -> Iterator[str]:
         names=listed([f"{each.target} = {each.golden}" for each in fused], 1),
     )
     if lost := [name for each in fused for name in each.not_compared]:
-        why = "" if comparison.mode == Mode.TENSOR else tr(" (of the sum of gradients only real data tells)")
+        why = (
+            ""
+            if comparison.mode == Mode.TENSOR
+            else tr(" (the sum of their gradients can be compared only with real data)")
+        )
         count = sum(each.values for each in fused)
         yield tr(
-            "  not compared are {count} of their {other_count} values: {lost}{why}",
+            "  {count} of their {other_count} values were not compared: {lost}{why}",
             count=len(lost),
             other_count=count,
             lost=listed(lost, 1),
@@ -181,7 +257,7 @@ def _statistics_lines(comparison: Comparison) -> Iterator[str]:
             "not compared: {names} of {modules} in the {holder}, as the {other} recorded no running "
             "statistics (buffers are no parameters); msprobe compare_weights of both checkpoints "
             "compares them",
-            names=", ".join(lone.names),
+            names=tr_list(lone.names),
             modules=modules,
             holder=tr(lone.holder),
             other=tr(lone.other),

@@ -14,7 +14,7 @@ from msprobe_ms.comparison.model import Comparison, Origin, Row
 from msprobe_ms.comparison.pairing.coverage import said_unmatched
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.shares import paired_with
-from msprobe_ms.comparison.reporting.csv_table import Cell, write_csv
+from msprobe_ms.comparison.reporting.csv_table import Cell, Cells, listed, write_columns, write_csv
 from msprobe_ms.comparison.reporting.legend import LEGEND_SHEET, LegendLine
 from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Line, Profile, lines
 from msprobe_ms.comparison.statistics import is_non_finite
@@ -60,9 +60,15 @@ def write_tables(
 
     :raises UsageError: the folder cannot be written
     """
-    titles, rows = table(comparison, profile, stack=stack)
     path = folder / f"compare_result{name_suffix}_{timestamp}.{'csv' if csv else 'xlsx'}"
-    write_table(path, titles, rows, profile.colours, legend=profile.legend(titles))
+    if csv:
+        columns = profile.columns(comparison.mode, stack=stack)
+        blocks = (cells for cells, _ in _blocks(columns, lines(comparison)))
+        with writing(path) as file:
+            write_columns(file, [column.title for column in columns], blocks)
+    else:
+        titles, rows = table(comparison, profile, stack=stack)
+        write_table(path, titles, rows, profile.colours, legend=profile.legend(titles))
     return [path]
 
 
@@ -74,10 +80,16 @@ def table(comparison: Comparison, profile: Profile, *, stack: bool = False) -> t
 
 def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[ColouredRow]:
     """The cells of each line, and its colour."""
+    for cells, some in _blocks(columns, lines):
+        rows = zip(*map(listed, cells), strict=True)
+        yield from ((list(row), line.row.colour) for row, line in zip(rows, some, strict=True))
+
+
+def _blocks(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[tuple[list[Cells], list[Line]]]:
+    """The cells of many lines, column by column, and the lines."""
     while some := list(islice(lines, _BLOCK)):
         block = Block(some)
-        cells = zip(*(column.cells(block) for column in columns), strict=True)
-        yield from ((list(row), line.row.colour) for row, line in zip(cells, some, strict=True))
+        yield [column.cells(block) for column in columns], some
 
 
 def write_table(
@@ -152,16 +164,23 @@ def row_counts(comparison: Comparison) -> dict[str, int]:
     return {"matched": matched, "unmatched_target": unmatched_target, "unmatched_golden": unmatched_golden}
 
 
+def compared_count(comparison: Comparison) -> int:
+    """Return how many values were compared, as the terminal and the advisor say."""
+    return row_counts(comparison)["matched"] - len(comparison.unread)
+
+
 def summary(comparison: Comparison) -> dict[str, object]:
     """Return what the summary says of the verdict, ready for JSON."""
     return {
         "mode": comparison.mode,
         "verdict": comparison.verdict,
         **row_counts(comparison),
+        "not_compared": len(comparison.unread),
         "said_unmatched": said_unmatched(comparison.pairs),
         "fused": [each._asdict() for each in compared_as_one(comparison.pairs)],
         "damage": comparison.damage,
         "ends": comparison.ends,
+        "inherits": comparison.inherits,
         "origins": list(map(_origin, comparison.origins)),
         "random_operations": list(map(_origin, comparison.random)),
     }

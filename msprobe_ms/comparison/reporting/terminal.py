@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from shlex import quote
+from shlex import join, quote
 
 from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Outcome, Pair
-from msprobe_ms.comparison.origin.sentences import describe_required
+from msprobe_ms.comparison.origin.sentences import describe_excess
 from msprobe_ms.comparison.pairing.coverage import (
     anything_compared,
     has_modules,
@@ -17,10 +16,11 @@ from msprobe_ms.comparison.pairing.coverage import (
 )
 from msprobe_ms.comparison.pairing.kernels import is_compiled
 from msprobe_ms.comparison.reporting.facts import fact_lines, report_line
+from msprobe_ms.comparison.reporting.reasons import differing_lines
 from msprobe_ms.comparison.terms import Stage, Verdict
 from msprobe_ms.dump.dialects import outside_frameworks
-from msprobe_ms.dump.model import Entry
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.dump.model import Dump, Entry, ancestors
+from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETERS_GRAD, beginnings, is_update
 from msprobe_ms.support.text import and_more, listed
 from msprobe_ms.support.translation import tr, tr_beginning, tr_count
 
@@ -38,16 +38,16 @@ IN_STAGE = {
 }
 #: Kinds of origins whose call can be run alone.
 _PROVABLE = (OriginKind.COMPUTATION, OriginKind.PARAMETER, OriginKind.PRECISION)
-_NOTHING_DIFFERS = tr("no value differs by more than its dtype explains")
+_NOTHING_DIFFERS = tr("all values agree within the rounding error of their dtypes")
 
 
-def verdict_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str]:
+def verdict_lines(outcome: Outcome, command: Sequence[str] = ()) -> Iterator[str]:
     """Describe the verdict and where the error begins, what was compared and could not be, and where the report is.
 
-    ``chosen``: of one of many pairs, the arguments of the command that choose it; "" where none do.
+    ``command``: the words of the command that compares these two dumps alone; none where no command does.
     """
     title = tr("{title}: ", title=outcome.title) if outcome.title else ""
-    for line in judgement_lines(outcome, chosen):
+    for line in judgement_lines(outcome, command):
         yield title + line
         title = ""
     yield from fact_lines(outcome)
@@ -60,17 +60,27 @@ def _proof_lines(outcome: Outcome) -> Iterator[str]:
     """How to run the call alone that the error begins at, where it is a call that computes."""
     origin = next(iter(outcome.comparison.origins), None)
     summary = next((file for file in outcome.files if file.name.startswith("compare_summary")), None)
-    if origin is not None and summary is not None and is_provable(origin):
-        yield tr("which side is wrong, and by what: msprobe prove {summary}", summary=quote(str(summary)))
+    if origin is not None and summary is not None and is_provable(origin, outcome.target):
+        yield tr("next, to see which side is wrong and why: msprobe prove {summary}", summary=quote(str(summary)))
 
 
-def is_provable(origin: Origin) -> bool:
-    """Return whether the call of an origin can be run alone."""
-    return origin.kind in _PROVABLE
+def is_provable(origin: Origin, target: Dump) -> bool:
+    """Return whether the call of an origin in ``target`` can be run alone, or calls inside of it can.
+
+    A module with others inside is no layer of its own: only the APIs inside of it can be run.
+    """
+    entries = target.entries
+    name = next((each for each in (origin.target, *beginnings(origin.target)) if each in entries), None)
+    parsed = entries[name].parsed if name is not None else None
+    if name is None or parsed is None or parsed.direction == DEBUG or is_update(parsed) or origin.kind not in _PROVABLE:
+        return False
+    call = str(parsed.in_direction(FORWARD))
+    inside = [each.parsed for each in entries.values() if call in ancestors(entries, each.name)]
+    return not parsed.is_module or not inside or any(each is not None and not each.is_module for each in inside)
 
 
-def judgement_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str]:
-    """Say DIVERGENT, INCOMPLETE or CONSISTENT, and what explains it; ``chosen`` as in ``verdict_lines``."""
+def judgement_lines(outcome: Outcome, command: Sequence[str] = ()) -> Iterator[str]:
+    """Say DIVERGENT, INCOMPLETE or CONSISTENT, and what explains it; ``command`` as in ``verdict_lines``."""
     comparison = outcome.comparison
     paired = anything_compared(comparison.pairs)
     if empty := sides_without_values(comparison.pairs):
@@ -80,33 +90,31 @@ def judgement_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str
     elif not paired:
         yield tr("DIVERGENT: nothing in the two dumps could be paired")
     elif comparison.origins:
-        yield from _divergent_lines(outcome, chosen)
+        yield from _divergent_lines(outcome, command)
     elif comparison.random:
-        yield tr("CONSISTENT up to a random operation, but INCOMPLETE: what follows it cannot be told")
+        yield tr("INCOMPLETE: values agree up to a random operation; what follows it cannot be judged")
         first, *others = comparison.random
         yield from _origin_lines(first, {})
-        yield from _others_lines(tr("so does"), others)
+        yield from _others_lines(tr("another random operation is"), others)
     elif far := comparison.far_apart:
         inputs = tr_count("1 input of a call lies", "{count} inputs of calls lie", count=far)
-        yield tr("DIVERGENT: no layer is the origin of an error, yet {inputs} far apart", inputs=inputs)
+        yield tr("DIVERGENT: {inputs} far apart, but no single layer is the origin", inputs=inputs)
         yield (
             tr(
-                "  updates of the parameters make rounding grow from step to step, which hides where an "
-                "error begins: compare the first step, where both have the same weights"
+                "  rounding errors grow with each update of the parameters and hide where the error "
+                "begins: compare the first step, in which both sides have the same weights"
             )
         )
         if comparison.growth:
             yield tr("  the error grows most at {growth}", growth=comparison.growth)
     elif comparison.damage:
-        yield tr(
-            "CONSISTENT as far as it goes, but INCOMPLETE: a dump is not whole; of what it lacks nothing can be told"
-        )
-        yield from _differing_lines(comparison)
+        yield tr("INCOMPLETE: what was compared agrees, but a dump is not whole: what it lacks was not compared")
+        yield from differing_lines(comparison.rows)
     elif comparison.ends:
         yield tr(
-            "CONSISTENT as far as it goes, but INCOMPLETE: one side ends early; of what it lacks nothing can be told"
+            "INCOMPLETE: what was compared agrees, but one side ends before the other: what it lacks was not compared"
         )
-        yield from _differing_lines(comparison)
+        yield from differing_lines(comparison.rows)
         yield (
             tr(
                 "  an exception may have ended its step; where calls were chosen (scope, list, data_mode), "
@@ -116,50 +124,65 @@ def judgement_lines(outcome: Outcome, chosen: str | None = None) -> Iterator[str
     elif all(unmatched_modules(comparison.pairs)):
         yield (
             tr(
-                "CONSISTENT as far as it goes, but INCOMPLETE: modules without a counterpart were not "
-                "compared; map them first"
+                "INCOMPLETE: what was compared agrees, but both sides have modules without a "
+                "counterpart, which were not compared: map them first"
             )
         )
-        yield from _differing_lines(comparison)
+        yield from differing_lines(comparison.rows)
+    elif comparison.unread:
+        yield tr_count(
+            "INCOMPLETE: what was compared agrees, but 1 value that was recorded could not be compared",
+            "INCOMPLETE: what was compared agrees, but {count} values that were recorded could not be compared",
+            count=len(comparison.unread),
+        )
+        yield from differing_lines(comparison.rows)
     elif comparison.verdict == Verdict.INCOMPLETE:
-        yield tr("CONSISTENT as far as it goes, but INCOMPLETE: more values have no counterpart than were compared")
-        yield from _differing_lines(comparison)
+        yield tr("INCOMPLETE: what was compared agrees, but more values have no counterpart than were compared")
+        yield from differing_lines(comparison.rows)
         yield tr("  {way_to_more}", way_to_more=_way_to_more(outcome))
+    elif comparison.inherits is not None:
+        yield tr("DIVERGENT: inherits the error of step {step}; none begins in this one", step=comparison.inherits)
+        yield from differing_lines(comparison.rows)
     else:
-        lines = list(_differing_lines(comparison))
-        larger = larger_side(comparison.pairs)
-        in_what = tr(" in what was compared") if larger else ""
-        yield tr(
-            "CONSISTENT{in_what}: {which}",
-            in_what=in_what,
-            which=tr("no layer is the origin of an error") if lines else _NOTHING_DIFFERS,
+        yield from _consistent_lines(comparison)
+
+
+def _consistent_lines(comparison: Comparison) -> Iterator[str]:
+    """That nothing differs by more than rounding error explains, and what hides in that once there were updates."""
+    lines = list(differing_lines(comparison.rows))
+    larger = larger_side(comparison.pairs)
+    in_what = tr(" in what was compared") if larger else ""
+    if lines and comparison.updated:
+        yield tr("CONSISTENT{in_what}, as far as a step after updates of the parameters shows", in_what=in_what)
+    else:
+        which = tr("nothing differs by more than rounding error can grow to") if lines else _NOTHING_DIFFERS
+        yield tr("CONSISTENT{in_what}: {which}", in_what=in_what, which=which)
+    yield from lines
+    if lines and comparison.updated:
+        earlier = comparison.earlier
+        yield (
+            tr("  an error of an earlier step may hide in them: give -tp and -gp the folders that hold all steps")
+            if earlier
+            else tr("  an error of an earlier step may hide in them: record and compare the first step too")
         )
-        yield from lines
-        if larger:
-            side, alone = larger
-            yield tr(
-                "  {alone} values of the {side} have no counterpart, more than were compared: they are not judged",
-                alone=alone,
-                side=tr(side),
-            )
+    if larger:
+        side, alone = larger
+        yield tr(
+            "  {alone} values of the {side} have no counterpart, more than were compared: they are not judged",
+            alone=alone,
+            side=tr(side),
+        )
 
 
-def _divergent_lines(outcome: Outcome, chosen: str | None) -> Iterator[str]:
-    """Where the error begins, and the way to all that is known of it."""
+def _divergent_lines(outcome: Outcome, command: Sequence[str]) -> Iterator[str]:
+    """Where the error begins, and the command that says more of it."""
     comparison = outcome.comparison
     first, *others = comparison.origins
     yield tr("DIVERGENT: the error begins {in_stage}at", in_stage=IN_STAGE[first.stage])
     yield from _origin_lines(first, {pair.target.name: pair for pair in comparison.pairs if pair.target is not None})
     yield from _others_lines(tr("perhaps also at"), others)
-    unnamed = chosen == "" or (chosen is None and outcome.title)
-    where = tr(", -tp and -gp being those of this rank and step") if unnamed else ""
-    choice = f"{chosen} " if chosen else ""
-    yield tr(
-        "all that is known of it: the same command with {choice}--node {target}{where}",
-        choice=choice,
-        target=quote(first.target),
-        where=where,
-    )
+    if command:
+        yield tr("details of this call: {command}", command=join([*command, "--node", first.target]))
 
 
 def _others_lines(beginning: str, origins: Sequence[Origin]) -> Iterator[str]:
@@ -174,29 +197,6 @@ def _others_lines(beginning: str, origins: Sequence[Origin]) -> Iterator[str]:
             reason=tr_beginning(origin.reason),
             last=last,
         )
-
-
-def _differing_lines(comparison: Comparison) -> Iterator[str]:
-    """How many values differ although no origin was found; nothing where none does."""
-    by = Counter(row.explained_by for row in comparison.rows if row.differs)
-    if not by:
-        return
-    names = [
-        tr("{name} ({count})", name=tr(name), count=count) if len(by) > 1 else tr(name)
-        for name, count in by.most_common()
-        if name
-    ]
-    why = (
-        tr("let pass by {names}", names=listed(names, 2))
-        if names
-        else tr("by slow drift or where ReLU, pooling and the like switch")
-    )
-    yield tr_count(
-        "  {count} value differs by more than its dtype explains, {why}; the report colours it",
-        "  {count} values differ by more than their dtype explains, {why}; the report colours them",
-        by.total(),
-        why=why,
-    )
 
 
 def _structure_lines(pairs: list[Pair], empty: list[str]) -> Iterator[str]:
@@ -230,28 +230,26 @@ def _way_to_more(outcome: Outcome) -> str:
     """What gives more values a counterpart."""
     if is_compiled(outcome.target) != is_compiled(outcome.golden):
         return tr(
-            "a compiled graph launches other kernels than a dynamic one and pairs with it inside of "
-            "Cells: dump both at level L0 to compare every Cell, or both compiled to compare every kernel"
+            "kernels of a compiled graph pair with those of a dynamic graph only inside Cells: dump "
+            "both at level L0 to compare every Cell, or both compiled to compare every kernel"
         )
     if has_modules(outcome.comparison.pairs):
         return tr(
-            "modules run on one side alone, or in other numbers: map them with -lm (alone it finds how) "
-            "or -cm, try -fm for their calls"
+            "some modules ran on one side only, or a different number of times: map them with -lm "
+            "(without a file it finds the mapping) or -cm, or try -fm for their calls"
         )
     if outcome.target.framework != outcome.golden.framework:
         return tr(
             "functions of two frameworks pair safely only inside of modules: dump both at level mix (or "
             "L0), and map renamed modules with -lm or -cm; single functions pair with -dm"
         )
-    return tr(
-        "try -fm where calls came to other numbers, and -dm for functions that are called otherwise on the other side"
-    )
+    return tr("if calls have other numbers on the two sides, try -fm; if functions have other names, map them with -dm")
 
 
 def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
     """Its name, reason and first detail, and where it was called."""
     yield f"  {origin.target}"
-    if origin.golden != origin.target:
+    if origin.golden and origin.golden != origin.target:
         yield tr("    golden: {golden}", golden=origin.golden)
     yield tr("    {reason}", reason=origin.reason)
     if detail := next(iter(origin.details), "") or required_line(origin):
@@ -264,11 +262,13 @@ def _origin_lines(origin: Origin, pairs: dict[str, Pair]) -> Iterator[str]:
 
 
 def required_line(origin: Origin) -> str:
-    """Return the bound under which an origin would agree, in words, where that is not much; else ""."""
-    if origin.kind == OriginKind.RANDOM or origin.required_tolerance is None or origin.required_tolerance >= 1:
+    """Say how far beyond its tolerance an origin is, where that is not much; else ""."""
+    # Of settings and random numbers none would do.
+    none_would = origin.kind in (OriginKind.RANDOM, OriginKind.UPDATE)
+    if none_would or origin.required_tolerance is None or origin.required_tolerance >= 1:
         return ""
     tolerance = origin.metrics.get("tolerance")
-    return describe_required(origin.required_tolerance, tolerance if isinstance(tolerance, float) else None)
+    return describe_excess(origin.required_tolerance, tolerance if isinstance(tolerance, float) else None)
 
 
 def _entry_of(item_name: str, pairs: dict[str, Pair]) -> Entry | None:

@@ -19,7 +19,7 @@ from msprobe_ms.comparison.reporting.profiles.own import Own
 from msprobe_ms.comparison.reporting.profiles.v110 import V110, V110Thresholds
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.number_file import NumberFile, is_empty, spoken
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -57,7 +57,7 @@ class Thresholds:
                 tr(
                     "profile {name} is not accepted; accepted are {profiles}",
                     name=repr(name),
-                    profiles=", ".join(PROFILES),
+                    profiles=tr_list(PROFILES),
                 )
             )
         if name == "v110":
@@ -108,14 +108,14 @@ class _Reader(NumberFile):
             raise self.wrong(
                 node,
                 tr("{place} holds {spoken}", place=place, spoken=spoken(node)),
-                tr("a mapping with keys out of {accepted}", accepted=", ".join(accepted)),
+                tr("a mapping with keys out of {accepted}", accepted=tr_list(accepted)),
             )
         items: dict[str, yaml.Node] = {}
         for key, value in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else ""
             if name not in accepted:
                 raise self.wrong(
-                    key, tr("{place}: {spoken} is no threshold", place=place, spoken=spoken(key)), ", ".join(accepted)
+                    key, tr("{place}: {spoken} is no threshold", place=place, spoken=spoken(key)), tr_list(accepted)
                 )
             if name in items:
                 raise self.wrong(

@@ -95,14 +95,15 @@ def _sentences(answer: FirstNonFinite, damage: str) -> Iterator[str]:
         yield damage
     if answer.first is not None:
         yield tr(
-            "{item} holds {holds}, although what the call takes in is finite",
+            "{item} holds {holds}, although the inputs of the call are finite",
             item=answer.first.item,
             holds=answer.first.holds,
         )
     if answer.first_nan is not None:
         where = f"{answer.first_nan.entry}.{answer.first_nan.item}"
         yield tr(
-            "the first NaN made of values that hold none is {where} (an infinity may be meant, as in a mask)",
+            "the first NaN that a call computes from inputs without NaN is {where} (an infinity can "
+            "be intended, as in a mask)",
             where=where,
         )
     if answer.outside is not None:
@@ -146,7 +147,7 @@ def _origin(value: NonFiniteValue, calls: Calls, rows: Rows) -> dict[str, object
         "kind": "not finite",
         "stage": None,
         "reason": tr(
-            "{item} holds {holds}, although what the call takes in is finite", item=value.item, holds=value.holds
+            "{item} holds {holds}, although the inputs of the call are finite", item=value.item, holds=value.holds
         ),
         "details": [],
         "site": value.called,

@@ -17,7 +17,7 @@ from msprobe_ms.comparison.many.trend import Errors, Trend, Trends
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.reading.locate import Place
-from msprobe_ms.support.translation import tr, tr_count
+from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_list
 
 #: What a node holds and gives out; what comes in is another node's.
 _OWN = ("output", "parameters", "parameters_grad", "debug")
@@ -119,7 +119,7 @@ def _reason(answer: FirstNonFinite) -> str:
     )
     if answer.first is not None:
         return tr(
-            "{item} holds {holds}, although what the call takes in is finite; {held}",
+            "{item} holds {holds}, although the inputs of the call are finite; {held}",
             item=answer.first.item,
             holds=answer.first.holds,
             held=held,
@@ -142,9 +142,8 @@ def _lines(told: list[PairTold]) -> Iterator[str]:
         return
     # What a collective gives out first came from another rank.
     first = next((each for each in bad if each.step == bad[0].step and not each.handed_by), bad[0])
-    where = ", ".join(
-        part for part in ("" if first.step is None else tr("step {step}", step=first.step), first.rank) if part
-    )
+    step = "" if first.step is None else tr("step {step}", step=first.step)
+    where = tr_join(", ", filter(None, (step, first.rank)))
     yield tr(
         "NaN/infinity: first in {where}{which}",
         where=where,
@@ -156,4 +155,4 @@ def _lines(told: list[PairTold]) -> Iterator[str]:
         bad=len(bad),
         dumps=len(told),
         over=over + "," if over else "",
-    ) + ", ".join(f"{rank} {count}" for rank, count in list(counts.items())[:8])
+    ) + tr_list(f"{rank} {count}" for rank, count in list(counts.items())[:8])

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from msprobe_ms.comparison.kernels.first_nonfinite import FirstNonFinite, NonFiniteValue, search
+from msprobe_ms.comparison.kernels.first_nonfinite import (
+    NonFiniteValue,
+    first_nan,
+    made_by_its_entry,
+    search,
+    source_of,
+    write_anomalies,
+)
 from msprobe_ms.comparison.many.first_rank import Exchanges, exchanges_among, first_by_themselves, names_of
 from msprobe_ms.comparison.many.summary import rank_name
-from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.translation import tr, tr_count
 
 #: When a rank's first value that is not finite comes, seen from the exchanges between ranks.
-BEFORE, DURING, AFTER = "before communication", "during communication", "after communication"
+BEFORE, DURING = tr("before communication"), tr("during communication")
+AFTER = tr("after communication")
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ def _analyze_step(step: int | None, files: Mapping[str, Path]) -> NonFiniteStep:
     for rank, file in files.items():
         dump = read_dump(file, sketches=False)
         answer = search(dump)
-        nan.add(rank, dump, _nan(answer))
+        nan.add(rank, dump, first_nan(dump))
         any_kind.add(rank, dump, answer.first or answer.outside)
     kind, chosen = ("NaN", nan) if nan.values else ("infinity", any_kind)
     found = {rank: RankValue(value, *_phase(chosen.exchanges[rank])) for rank, value in chosen.values.items()}
@@ -93,21 +98,13 @@ def _phase(exchanges: Exchanges) -> tuple[str, str]:
     return phase, exchanges.handed_by
 
 
-def _nan(answer: FirstNonFinite) -> NonFiniteValue | None:
-    found = (answer.first, answer.first_nan, answer.outside)
-    return next((each for each in found if each is not None and each.holds == "NaN"), None)
-
-
 def write_analysis(steps: Sequence[NonFiniteStep], folder: Path) -> Path:
-    """Write ``anomaly_analyze_{ns}.json``: for each step the verdict, and for each rank its first value.
+    """Write ``anomaly_analyze_nan_analyze_{YYYYmmddHHMMSS}.json``: by step the verdict and each rank's first value.
 
     :raises UsageError: the folder cannot be written
     """
-    path = folder / f"anomaly_analyze_{time.time_ns()}.json"
     content = {("step" if each.step is None else f"step{each.step}"): _content(each) for each in steps}
-    with writing(path) as file:
-        file.write(json.dumps(content, indent=1).encode())
-    return path
+    return write_anomalies("nan_analyze", content, folder)
 
 
 def _content(step: NonFiniteStep) -> dict[str, object]:
@@ -138,26 +135,27 @@ def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
             tr(" (and {names_of} at the same time)", names_of=names_of(step.first[1:])) if len(step.first) > 1 else ""
         )
         yield tr(
-            "{kind}: first{at} on {rank}{others}, {phase}, at {entry}.{item}",
+            "{kind}: first{at} on {rank}{others}{phase}, at {item}",
             kind=step.kind.upper(),
             at=at,
             rank=rank,
             others=others,
-            phase=each.phase,
-            entry=each.value.entry,
-            item=each.value.item,
+            phase=tr(", {phase}", phase=each.phase) if step.ranks > 1 or each.phase != BEFORE else "",
+            item=f"{each.value.entry}.{each.value.item}".rstrip("."),
         )
+        if not made_by_its_entry(each.value):
+            yield tr("  it came in from outside: {source}", source=source_of(each.value))
         yield from (
             tr("  {title} {text}", title=title, text=text)
-            for title, text in (("in", each.value.cell), ("called at", each.value.called))
+            for title, text in ((tr("in"), each.value.cell), (tr("called at"), each.value.called))
             if text
         )
     else:
         through = next(iter(handed.values()))
         yield (
             tr(
-                "{kind}: first{at} out of {handed_by} on {names_of}, whose inputs there are finite: the "
-                "exchange itself made it, or a rank that was not recorded",
+                "{kind}: first{at} in the result of {handed_by} on {names_of}, although their inputs to "
+                "it are finite: the exchange itself produced it, or a rank that was not recorded",
                 kind=step.kind.upper(),
                 at=at,
                 handed_by=through.handed_by,
@@ -167,7 +165,7 @@ def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
     if handed and step.first:
         through = next(iter(handed.values()))
         yield tr(
-            "  {names_of} took it over through {handed_by}",
+            "  {names_of} received it through {handed_by}",
             names_of=names_of(list(handed)),
             handed_by=through.handed_by,
         )

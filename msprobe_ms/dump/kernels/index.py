@@ -28,6 +28,7 @@ from msprobe_ms.dump.writing.json_text import encode_text, field_text
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, replacing
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 #: Tensors that cannot be read and are named, of however many.
 _NAMED = 3
@@ -106,7 +107,7 @@ def index_root(root: Path, output: Path | None = None) -> Iterator[Recovered]:
         parent = (output or folders[0].root) / f"step{step}"
         target = parent / f"rank{rank}"
         if held := next((path.parent for name in _names_of(rank) for path in parent.glob(f"{name}/dump.json")), None):
-            yield Recovered(held, 0, "holds a dump already; give another folder with -o")
+            yield Recovered(held, 0, tr("holds a dump already; give another folder with -o"))
         else:
             yield _indexed(target, folders)
 

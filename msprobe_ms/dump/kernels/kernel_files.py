@@ -30,7 +30,7 @@ from msprobe_ms.dump.names import PARAMETER
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 from msprobe_ms.support.files import leads_out, open_regular
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 INPUT = "input"
 OUTPUT = "output"
@@ -160,13 +160,13 @@ def read_table(path: Path) -> tuple[list[str], Iterator[list[str]]]:
     rows = _rows(path)
     header = [title.strip() for title in next(rows, [])]
     if tuple(header[: len(LEADING)]) != LEADING:
-        found = ", ".join(header[: len(LEADING)])[:200] or "missing"
+        found = ", ".join(header[: len(LEADING)])[:200] or tr("missing")
         raise DumpFormatError(
             tr(
                 "{path}: its first columns are {found}; accepted are {leading}",
                 path=path,
                 found=found,
-                leading=", ".join(LEADING),
+                leading=tr_list(LEADING),
             )
         )
     return header, rows
@@ -306,7 +306,7 @@ def _identity(file: KernelFile) -> tuple[object, ...]:
     return file.op_name.replace("/", "_"), file.task, file.stream, file.timestamp, file.io, file.slot
 
 
-_ACCEPTED = (
+_ACCEPTED = tr(
     "accepted is a folder with kernel files as MindSpore dumps them: rank_R/Net/{graph}/{iteration}, or of GE "
     "{time}/{device}/{net}/{graph}/{iteration}"
 )

@@ -32,7 +32,7 @@ from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.files import DEFAULT, Permissions, replacing
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import and_more
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 Compute = Callable[[np.ndarray, Statistics], Statistic]
 
@@ -122,7 +122,7 @@ def reduce(
 def _category(name: str) -> tuple[str, Compute]:
     found = _CATEGORIES.get(name)
     if found is None:
-        accepted = ", ".join([*_CATEGORIES, *_ALIASES])
+        accepted = tr_list([*_CATEGORIES, *_ALIASES])
         raise UsageError(
             tr("statistic category {name} is not known; accepted are {accepted}", name=repr(name), accepted=accepted)
         )

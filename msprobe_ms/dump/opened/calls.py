@@ -47,7 +47,7 @@ class RecordedValue:
                 )
             )
         if self._item.data_name is None:
-            how = 'record(…, task="tensor") stores tensors'
+            how = tr('record(…, task="tensor") stores tensors')
             raise MissingTensorError(
                 tr("{name}: no tensor was stored, only its figures; {how}", name=self.name, how=how)
             )

@@ -16,7 +16,7 @@ from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.page.template import escaped
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.text import listed
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 #: Entries a step's text names; the rest is counted.
 _MOST_SHOWN = 8
@@ -86,19 +86,28 @@ def load(path: str | os.PathLike[str], *, step: int | None = None, rank: int | N
     places = find_places(Path(path))
     chosen = [file for place, file in places.items() if _is_chosen(place, step, rank)]
     if len(chosen) != 1:
-        asked = " and ".join(f"{name} {n}" for name, n in (("step", step), ("rank", rank)) if n is not None)
-        held = f"{len(places)} dump{'s' * (len(places) > 1)}: {listed(places, most=8)}"
-        found = f"{len(chosen)} of them of {asked}" if asked else "which one?"
+        asked = tr_join(tr(" and "), (f"{name} {n}" for name, n in (("step", step), ("rank", rank)) if n is not None))
+        held = tr_count("{count} dump: {places}", "{count} dumps: {places}", len(places), places=listed(places, most=8))
+        found = tr(", {count} of them of {asked}", count=len(chosen), asked=asked) if asked else ""
         raise UsageError(
             tr(
-                "load: {path}: it holds {held}; {found}; choose with step= and rank=, or name one folder",
+                "load: {path} holds {held}{found}; choose one with {choice}, or name its folder",
                 path=path,
                 held=held,
                 found=found,
+                choice=_choice(places),
             )
         )
     dump = read_dump(chosen[0])
     return RecordedStep(dump.path.parent, dump)
+
+
+def _choice(places: Collection[Place]) -> str:
+    """Say which arguments tell dumps apart; single processes have no rank."""
+    steps = {place.step for place in places if place.step is not None}
+    ranks = {place.rank_number for place in places if place.rank_number is not None}
+    arguments = [f"{name}=" for name, values in (("step", steps), ("rank", ranks)) if len(values) > 1]
+    return tr_join(tr(" and "), arguments or ["step=", "rank="])
 
 
 def _is_chosen(place: Place, step: int | None, rank: int | None) -> bool:

@@ -50,6 +50,9 @@ _LONGEST_SHAPE = 1000
 #: Paths of the first values of a section, made once.
 _FIRST_PLACES = tuple((str(place),) for place in range(64))
 
+#: Characters of a number that was written as text.
+_LONGEST_NUMBER = 64
+
 #: JSON integers have no bounds, floats have.
 _LARGEST_EXPONENT = 1023
 
@@ -161,16 +164,19 @@ class _Walk:
         elif get(UNWRITTEN) is True:  # the file holds what happened to be in memory
             self._table.add(place)
         else:
-            maximum, minimum, mean, norm = get("Max"), get("Min"), get("Mean"), get("Norm")
-            if not type(maximum) is type(minimum) is type(mean) is type(norm) is float:
-                maximum, minimum, mean, norm = map(_statistic, (maximum, minimum, mean, norm))
+            maximum, minimum, mean, norm = figures = get("Max"), get("Min"), get("Mean"), get("Norm")
             dtype, asked = get("dtype"), get("requires_grad")
             sort: Sort = (
                 "tensor", kind, dtype if type(dtype) is str else str(dtype), _shape(get("shape")),
                 asked if type(asked) is bool else None,
             )  # fmt: skip
-            file = _string(get("data_name"), missing="-1")
-            self._table.add(place, sort, (maximum, minimum, mean, norm), _string(get("md5")), file, get(SKETCH))
+            checksum = _string(md5) if (md5 := get("md5")) else None
+            file = _string(name, missing="-1") if (name := get("data_name")) else None
+            if type(maximum) is type(minimum) is type(mean) is type(norm) is float:
+                self._table.add_floats(place, sort, figures, checksum, file, get(SKETCH))  # type: ignore[arg-type]
+            else:
+                maximum, minimum, mean, norm = map(_figure, figures)
+                self._table.add(place, sort, (maximum, minimum, mean, norm), checksum, file, get(SKETCH))
 
     def _value(self, kind: str, value: Any, place: Place) -> None:
         """Leaves with a ``value``, as tables hold them (docs/format.md, "Values that are no tensors")."""
@@ -205,6 +211,16 @@ def _statistic(value: Any) -> Statistic:
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > _LARGEST_EXPONENT:
         return float("inf") if value > 0 else float("-inf")
     return value if value is None or isinstance(value, (float, int, str)) else str(value)
+
+
+def _figure(value: Any) -> Statistic:
+    """A tensor's figure; a text that is a number, as ``"NaN"`` of who avoids the bare token, becomes that number."""
+    if type(value) is str and len(value) <= _LONGEST_NUMBER:
+        try:
+            return float(value)
+        except ValueError:
+            return value
+    return _statistic(value)
 
 
 def _shape(shape: Any) -> tuple[int, ...] | str | None:

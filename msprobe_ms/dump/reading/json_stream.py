@@ -19,7 +19,7 @@ import orjson
 
 from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
 from msprobe_ms.support.files import open_regular
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join
 
 #: Bytes read at a time; more where one value alone is larger.
 _BLOCK = 1 << 20
@@ -89,14 +89,14 @@ class _Text:
             self.place = _SPACE.match(self.text, self.place).end()  # type: ignore[union-attr]
             if self.place < len(self.text):
                 return self.text[self.place]
-            if not self._more():
+            if not self.more():
                 return ""
 
     def take(self, accepted: str) -> str:
         """Take the next character, one of ``accepted``."""
         found = self.next()
         if not found or found not in accepted:
-            raise self._damaged(tr("expected {accepted}", accepted=" or ".join(accepted)), self.place)
+            raise self._damaged(tr("expected {accepted}", accepted=tr_join(tr(" or "), accepted)), self.place)
         self.place += 1
         return found
 
@@ -112,12 +112,12 @@ class _Text:
             try:
                 value, end = self._scan(self.text, self.place)
             except JSONDecodeError as error:
-                if (error.msg.startswith("Unterminated") or self._may_go_on(error.pos)) and self._more():
+                if (error.msg.startswith("Unterminated") or self._may_go_on(error.pos)) and self.more():
                     continue
                 raise self._damaged(error.msg, error.pos) from None
             except ValueError as error:  # an integer of more digits than Python reads
                 raise self._damaged(str(error), self.place) from None
-            if isinstance(value, (int, float)) and self._may_go_on(end) and self._more():
+            if isinstance(value, (int, float)) and self._may_go_on(end) and self.more():
                 continue  # "1." and "1e-" are 1 so far
             if isinstance(value, (int, float)) and self.text[end : end + 1] not in _ENDS and not alone:
                 raise self._damaged(tr("expected , or }"), end)
@@ -146,15 +146,7 @@ class _Text:
         self.place = end
         return found
 
-    def _may_hold_half_characters(self, end: int) -> bool:
-        if self.text.find("\\u", self.place, end) >= 0:
-            return True
-        return not self.text.isascii() and _SURROGATE.search(self.text, self.place, end) is not None
-
-    def _may_go_on(self, place: int) -> bool:
-        return place >= len(self.text) - _CUT
-
-    def _more(self) -> bool:
+    def more(self) -> bool:
         """Read on; False at the end of the file. What was taken is dropped."""
         if self._ended:
             return False
@@ -169,6 +161,14 @@ class _Text:
             self.text, self.place = rest, 0
             raise self._damaged(tr("this is no UTF-8 text"), len(rest)) from error
         return True
+
+    def _may_hold_half_characters(self, end: int) -> bool:
+        if self.text.find("\\u", self.place, end) >= 0:
+            return True
+        return not self.text.isascii() and _SURROGATE.search(self.text, self.place, end) is not None
+
+    def _may_go_on(self, place: int) -> bool:
+        return place >= len(self.text) - _CUT
 
     def _damaged(self, what: str, place: int) -> _Damage:
         line, column = self._position(place)
@@ -190,9 +190,10 @@ def _object(text: _Text, opened: str | None, holder: str = "") -> Iterator[Membe
         text.take("}")
         return
     while True:
-        if text.next() == '"' and (holder or opened is None) and (found := text.many()):
+        while text.next() == '"' and (holder or opened is None) and (found := text.many()):
             yield from (Member(holder, key, value) for key, value in found.items())
             text.take(",")
+            text.more()  # what is left of a block after that is no whole member
         if text.next() != '"':
             text.take('"')
         key = text.value()

@@ -13,12 +13,12 @@ from msprobe_ms.dump.writing.journal import JOURNAL_NAME, is_being_written, is_e
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import leads_out
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 #: Files that hold a dump, the first that exists.
 DUMP_FILES = ("dump.json", "debug.json")
 
-_ACCEPTED = "accepted are a dump.json, a rank folder that holds one, a step folder of ranks, a dump root of steps"
+_ACCEPTED = tr("accepted are a dump.json, a rank folder that holds one, a step folder of ranks, a dump root of steps")
 #: Folders between a dump root and its ranks: steps, and the halves of a mixed graph and PyNative run.
 _INNER = re.compile(r"step\d+|graph|pynative")
 _STEP = re.compile(r"step(\d+)")
@@ -52,7 +52,7 @@ class Place(NamedTuple):
         return " ".join(part for part in (self.half, step, self.rank) if part)
 
 
-def find_places(path: Path) -> dict[Place, Path]:
+def find_places(path: Path, *, quiet: bool = False) -> dict[Place, Path]:
     """Find every dump below ``path`` (a dump.json, a rank or step folder, a dump root), in the order half, step, rank.
 
     A value is the dump.json (or debug.json); for a dump that was never finished it is the folder, and reading that says
@@ -66,7 +66,7 @@ def find_places(path: Path) -> dict[Place, Path]:
         raise DumpFormatError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED))
     if dump := _dump_or_folder(path):
         return {place_of(path.absolute()): dump}
-    found = _latest_run(path, dict(_walk(path, _place_above(path.absolute()))))
+    found = _latest_run(path, dict(_walk(path, _place_above(path.absolute()), quiet)), quiet)
     if not found:
         raise _no_dump(path, sorted(_subfolders(path), key=_numeric))
     return dict(sorted(found.items(), key=lambda each: (each[0].half, each[0].step or 0, _numeric(each[0].rank))))
@@ -84,15 +84,16 @@ def _place_above(folder: Path) -> Place:
     return Place(int(step[1]) if step else None, "", half if half in _HALVES else "")
 
 
-def _walk(folder: Path, place: Place) -> Iterator[tuple[Place, Path]]:
-    _warn_of_second_writers(folder)
+def _walk(folder: Path, place: Place, quiet: bool) -> Iterator[tuple[Place, Path]]:
+    if not quiet:
+        _warn_of_second_writers(folder)
     for inner in _subfolders(folder):
         if dump := _dump_or_folder(inner):
             yield place._replace(rank=inner.name), dump
         elif (step := _STEP.fullmatch(inner.name)) and place.step is None:
-            yield from _walk(inner, place._replace(step=int(step[1])))
+            yield from _walk(inner, place._replace(step=int(step[1])), quiet)
         elif inner.name in _HALVES and not place.half and place.step is None:
-            yield from _walk(inner, place._replace(half=inner.name))
+            yield from _walk(inner, place._replace(half=inner.name), quiet)
 
 
 def _dump_or_folder(folder: Path) -> Path | None:
@@ -102,7 +103,7 @@ def _dump_or_folder(folder: Path) -> Path | None:
         return folder
 
 
-def _latest_run(path: Path, found: dict[Place, Path]) -> dict[Place, Path]:
+def _latest_run(path: Path, found: dict[Place, Path], quiet: bool) -> dict[Place, Path]:
     """``found`` without the processes that have no rank, but for the latest of them: a run is one process."""
     ages: dict[str, float] = {}
     for place, file in found.items():
@@ -112,7 +113,8 @@ def _latest_run(path: Path, found: dict[Place, Path]) -> dict[Place, Path]:
     if len(ages) < 2:
         return found
     latest = max(ages, key=lambda name: ages[name])
-    _warn_of_processes(path, latest, ages)
+    if not quiet:
+        _warn_of_processes(path, latest, ages)
     return {place: file for place, file in found.items() if place.rank not in ages or place.rank == latest}
 
 
@@ -170,9 +172,9 @@ def find_dumps(path: Path) -> dict[str, Path]:
 
 
 def _no_dump(path: Path, folders: list[Path]) -> DumpFormatError:
-    found = f"found folders {_names(folders)}" if folders else "found no folder"
+    found = tr("found folders {names}", names=_names(folders)) if folders else tr("found no folder")
     if (empty := _innermost(path)) != path:
-        found = f"{empty.relative_to(path)} holds no dump.json"
+        found = tr("{folder} holds no dump.json", folder=empty.relative_to(path))
     return DumpFormatError(tr("{path}: no dump in it: {found}; {accepted}", path=path, found=found, accepted=_ACCEPTED))
 
 
@@ -183,7 +185,7 @@ def _innermost(folder: Path) -> Path:
 
 
 def _names(folders: list[Path]) -> str:
-    return ", ".join(folder.name for folder in folders[:20]) + (" …" if len(folders) > 20 else "")
+    return tr_list(folder.name for folder in folders[:20]) + (" …" if len(folders) > 20 else "")
 
 
 def other_processes(folder: Path) -> list[str]:
@@ -218,7 +220,7 @@ def _warn_of_processes(path: Path, latest: str, names: Iterable[str]) -> None:
             path=path,
             count=len(others) + 1,
             latest=latest,
-            others=", ".join(others),
+            others=tr_list(others),
         ),
     )
 
@@ -276,7 +278,7 @@ def unfinished(folder: Path, dump: Path | None = None) -> str:
             "its process is still writing it: wait until that step is over, or copy the folder and run "
             "msprobe recover on the copy"
         )
-    still = ", or is still at it" if is_written is None else ""
+    still = tr(", or is still at it") if is_written is None else ""
     return tr(
         "its process was killed or could not write them{still}: run msprobe recover {folder}",
         still=still,
@@ -294,7 +296,7 @@ def _warn_of_second_writers(folder: Path) -> None:
                     "{folder}: not taken: {others}, written by other processes at the same time; name the folder "
                     "to take one",
                     folder=folder,
-                    others=", ".join(sorted(others)),
+                    others=tr_list(sorted(others)),
                 ),
             )
 

@@ -35,7 +35,7 @@ from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
 from msprobe_ms.support.files import leads_out
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import no_garbage_collection
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join
 
 __all__ = ["find_dumps", "read_dump"]
 
@@ -67,7 +67,7 @@ def read_dump(path: Path, *, sketches: bool = True) -> Dump:
                 tr(
                     "{path}: holds no dump; accepted is a folder with {dump_files}",
                     path=path,
-                    dump_files=" or ".join(DUMP_FILES),
+                    dump_files=tr_join(tr(" or "), DUMP_FILES),
                 )
             )
         path = file
@@ -167,7 +167,9 @@ class _Reading:
         except DamagedFileError as error:
             if not self.entries:
                 raise
-            self.damage = f"{error}; the {counted_entries(len(self.entries))} before it are read"
+            self.damage = tr(
+                "{error}; the {entries} before it are read", error=error, entries=counted_entries(len(self.entries))
+            )
             logger.warning("%s", self.damage)
         data = self.envelope.get("data")
         if data != {}:
@@ -209,6 +211,8 @@ class _Reading:
         if isinstance(body, dict):
             entry.recomputed = body.get(RECOMPUTE) is True
             entry.scope = scope if isinstance(scope := body.get(SCOPE), str) else ""
+            if isinstance(attributes := body.get(ATTRIBUTES), dict):
+                entry.attributes = attributes
 
     def _items(self, name: str, body: Any, direction: str) -> Sequence[Item]:
         if DEBUG in (direction, self.envelope.get("level")):

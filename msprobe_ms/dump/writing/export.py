@@ -6,7 +6,9 @@ Dumps whose process died before it could do so are recovered the same way.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -17,6 +19,9 @@ from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.files import Permissions
 from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.translation import tr
+
+#: Bytes of a journal that are held while it is exported; a longer one is read field by field.
+_READ_AT_ONCE = 16 << 20
 
 #: Called once per exported entry with how many are done and how many there are; for progress bars.
 Progress = Callable[[int, int], object]
@@ -50,7 +55,7 @@ def export_into(
 
     Raises DumpFormatError when the journal is no journal or has no envelope, OSError when the disk refuses.
     """
-    with folder.open(JOURNAL_NAME) as journal:
+    with folder.open(JOURNAL_NAME) as file, _quick(file) as journal:
         path = folder.path / JOURNAL_NAME
         contents = Contents(journal, path)
         envelope = contents.envelope
@@ -75,6 +80,13 @@ def export_into(
             file.write(b"\n}")
             size = file.tell()
     return Exported(len(contents.entries), contents.length, size)
+
+
+def _quick(journal: BinaryIO) -> BinaryIO:
+    """The same bytes where single fields are read without asking the system for each, unless they are many."""
+    size = journal.seek(0, os.SEEK_END)
+    journal.seek(0)
+    return BytesIO(journal.read()) if size <= _READ_AT_ONCE else journal
 
 
 def dump_head(envelope: Envelope) -> bytes:
@@ -146,7 +158,7 @@ def _fields(part: IndexedEntry, journal: BinaryIO) -> list[bytes]:
 
 
 #: Why a dump is not recovered: what was exported from outside, its process would take for its own.
-_STILL_WRITTEN = (
+_STILL_WRITTEN = tr(
     "its process is still writing it, and completes it when the step is over; to see before that what it has recorded, "
     "copy the folder and recover the copy"
 )

@@ -16,7 +16,6 @@ import os
 import struct
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from errno import EBADF
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from isal import isal_zlib
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.folder import Folder
+from msprobe_ms.support.interruptions import suppress_own
 from msprobe_ms.support.process import ClosedError, Descriptor
 from msprobe_ms.support.translation import tr
 
@@ -53,8 +53,8 @@ class Record(NamedTuple):
 
 
 def _record(kind: bytes, payload: bytes) -> bytes:
-    body = kind + payload
-    return _HEAD.pack(len(body), isal_zlib.crc32(body)) + body
+    head = _HEAD.pack(len(kind) + len(payload), isal_zlib.crc32(payload, isal_zlib.crc32(kind)))
+    return b"".join((head, kind, payload))
 
 
 class JournalWriter:
@@ -68,9 +68,12 @@ class JournalWriter:
         self._folder, self._name = folder, name
         # A signal handler that ends the recording may run in the middle of `append`.
         self._lock = threading.RLock()
+        first = MAGIC + _record(kind, payload)
+        #: Bytes that readers take, unless somebody else writes into the file, cuts it, or the disk loses some.
+        self.length = len(first)
         with folder.adding(name) as file:
             _lock(file.fileno())  # before anyone can see it
-            file.write(MAGIC + _record(kind, payload))
+            file.write(first)
             file.flush()
             self._file = Descriptor(partial(os.dup, file.fileno()))
         #: Where half a record begins that could not be taken back.
@@ -101,9 +104,10 @@ class JournalWriter:
                     written += os.write(file, memoryview(record)[written:] if written else record)
             except OSError:
                 self._torn = end
-                with suppress(OSError):  # before the next record, then
+                with suppress_own(OSError):  # before the next record, then
                     self._take_back()
                 raise
+            self.length += len(record)
 
     def _take_back(self) -> None:
         """Half a record would hide every later one from readers."""
@@ -126,7 +130,7 @@ class JournalWriter:
 
         Where the disk refuses, readers hold that for incomplete, until the journal is removed.
         """
-        with suppress(OSError):
+        with suppress_own(OSError):
             self.append(EXPORTED, _EXPORTED.pack(length, size))
 
     def leave_unfinished(self) -> None:
@@ -141,7 +145,7 @@ class JournalWriter:
 
 
 def _lock(file: int) -> None:
-    with suppress(OSError):  # of a disk without locks; what is there is as safe as without them
+    with suppress_own(OSError):  # of a disk without locks; what is there is as safe as without them
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
@@ -176,7 +180,8 @@ def read_journal(path: Path) -> Iterator[Record]:
 
 def read_records(file: BinaryIO, path: Path) -> Iterator[Record]:
     """Yield the whole records of a journal that is open, as `read_journal` does; errors name ``path``."""
-    size = os.fstat(file.fileno()).st_size
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
     if file.read(len(MAGIC)) != MAGIC:
         raise DumpFormatError(
             tr("{path}: not a journal of msprobe_ms (it does not start with {magic})", path=path, magic=repr(MAGIC))
@@ -270,7 +275,7 @@ class Contents:
             try:
                 self._add(record)
             except (ValueError, TypeError, RecursionError) as error:
-                place = f"the record at byte {record.offset}"
+                place = tr("the record at byte {offset}", offset=record.offset)
                 raise DumpFormatError(
                     tr(
                         "{path}: {place} is not one of a dump ({error}); nothing can be exported",

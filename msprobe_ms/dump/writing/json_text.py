@@ -62,8 +62,11 @@ class TensorLeaf(NamedTuple):
     strides: Sequence[int] | None = None
 
 
-#: What an entry's field is made of.
-Value = None | bool | int | float | str | TensorLeaf | Sequence["Value"] | Mapping[str, "Value"]
+#: Depth of most leaves: of those in a list or object that is a field.
+LEAF_LEVEL = FIELD_LEVEL + 1
+
+#: What an entry's field is made of. Bytes are the text of a leaf that is at hand, as it stands at `LEAF_LEVEL`.
+Value = None | bool | int | float | str | bytes | TensorLeaf | Sequence["Value"] | Mapping[str, "Value"]
 
 
 def number_text(value: float) -> str:
@@ -75,8 +78,13 @@ def number_text(value: float) -> str:
 
 def value_text(value: Value, depth: int) -> str:
     """JSON text of ``value`` whose own opening bracket stands at ``depth`` spaces."""
+    if isinstance(value, bytes):
+        text = value.decode()
+        return text if depth == LEAF_LEVEL else text.replace(_BREAKS[LEAF_LEVEL], _BREAKS[depth])
     if isinstance(value, TensorLeaf):
         return _leaf_text(value, depth)
+    if isinstance(value, (list, tuple)):
+        return _list_text(value, depth)
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -87,15 +95,20 @@ def value_text(value: Value, depth: int) -> str:
         return int.__repr__(value)
     if isinstance(value, float):
         return number_text(value)
-    inner = _BREAKS[depth + 1]
-    if isinstance(value, Mapping):
-        if not value:
-            return "{}"
-        members = [f"{inner}{encode_text(key)}: {value_text(member, depth + 1)}" for key, member in value.items()]
-        return "{" + ",".join(members) + _BREAKS[depth] + "}"
+    if not isinstance(value, (dict, Mapping)):
+        return _list_text(value, depth)
     if not value:
+        return "{}"
+    inner = _BREAKS[depth + 1]
+    members = [f"{inner}{encode_text(key)}: {value_text(member, depth + 1)}" for key, member in value.items()]
+    return "{" + ",".join(members) + _BREAKS[depth] + "}"
+
+
+def _list_text(values: Sequence[Value], depth: int) -> str:
+    if not values:
         return "[]"
-    return "[" + ",".join([inner + value_text(member, depth + 1) for member in value]) + _BREAKS[depth] + "]"
+    inner = _BREAKS[depth + 1]
+    return "[" + ",".join([inner + value_text(member, depth + 1) for member in values]) + _BREAKS[depth] + "]"
 
 
 def _leaf_frame(depth: int) -> tuple[str, ...]:
@@ -140,6 +153,17 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
     if leaf.strides is not None:
         text += f',{_BREAKS[depth + 1]}"{STRIDE}": {value_text(leaf.strides, depth + 1)}'
     return text + end
+
+
+def leaf_frame(kind: str, dtype: str, shape: Sequence[int], requires_grad: bool | None) -> tuple[bytes, ...]:
+    """Return what stands around the figures in the text of a leaf at `LEAF_LEVEL`.
+
+    Before Max, Min, Mean and Norm, behind Norm, before the sketch, and at the end.
+    """
+    leaf = TensorLeaf(kind, dtype, shape, "@", "@", "@", "@", requires_grad, sketch="@")
+    maximum, minimum, mean, norm, rest, end = _leaf_text(leaf, LEAF_LEVEL).encode().split(b'"@"')
+    before_sketch = f',{_BREAKS[LEAF_LEVEL + 1]}"{SKETCH}": '.encode()
+    return maximum, minimum, mean, norm, rest.removesuffix(before_sketch), before_sketch, end
 
 
 def _statistic_text(value: EntryStatistic) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from errno import EEXIST, ENOENT, ENOTEMPTY
 from pathlib import Path
@@ -25,8 +24,10 @@ from msprobe_ms.dump.writing.journal import (
 )
 from msprobe_ms.dump.writing.json_text import Value, Whole, field_text
 from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, OutOfMemory, Write
+from msprobe_ms.dump.writing.tensor_files import TensorFiles
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.folder import Folder
+from msprobe_ms.support.interruptions import suppress_own
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.translation import tr
 
@@ -131,6 +132,7 @@ class DumpStore:
                 if not left:
                     raise
                 place = vacate(folder)
+        self._tensors = TensorFiles(self.files)
         if tensors:
             try:
                 self.files.make_folder(TENSOR_FOLDER)
@@ -187,9 +189,12 @@ class DumpStore:
 
     def write(self, data_name: str, write: Write) -> None:
         """Write the file of a tensor whose entry has its place."""
-        self.files.make_folder(TENSOR_FOLDER)
-        with self.files.replacing(f"{TENSOR_FOLDER}/{data_name}") as file:
-            write(file)
+        name = f"{TENSOR_FOLDER}/{data_name}"
+        try:
+            self._tensors.write(name, write)
+        except (FileNotFoundError, NotADirectoryError):  # someone has removed the folder, or put something in its place
+            self.files.make_folder(TENSOR_FOLDER)
+            self._tensors.write(name, write)
 
     def mark_incomplete(self, text: str) -> None:
         """Have dump.json say that something is missing, and in words what."""
@@ -203,9 +208,26 @@ class DumpStore:
                 raise FileNotFoundError(
                     ENOENT, tr("the dump was moved or removed while it was written"), str(self.folder)
                 )
+            written = self._journal.length
             exported = export_into(self.files, progress=progress, incomplete=self.incomplete)
+            if exported.journal < written and not self.incomplete:
+                self._warn_of_damage(exported.journal, written)
+                state = self.entries, self.incomplete
+                exported = export_into(self.files, progress=progress, incomplete=self.incomplete)
             self.exported_entries, self._exported = exported.entries, state
             self._journal.note_export(exported.journal, exported.dump)
+
+    def _warn_of_damage(self, read: int, written: int) -> None:
+        self.mark_incomplete(f"its journal was damaged while it was written, at byte {read} of {written}")
+        logger.warning(
+            tr(
+                "{folder}: the journal was damaged while it was written, by another process or by the disk: at byte "
+                "{read} of {written}; what was recorded after that is not in the dump",
+                folder=self.folder,
+                read=read,
+                written=written,
+            )
+        )
 
     def move(self, folder: Path) -> None:
         """Have the dump in another folder of the same disk; what lies there already is moved aside. Raises OSError."""
@@ -235,7 +257,7 @@ class DumpStore:
         except Exception:
             try:
                 if self._exported != (self.entries, self.incomplete):
-                    with suppress(OSError):
+                    with suppress_own(OSError):
                         self._journal.leave_unfinished()
             finally:
                 self._journal.close()
@@ -292,7 +314,7 @@ def _is_vacant(folder: Path) -> bool:
     except FileNotFoundError:  # another process was faster
         return True
     if not found.is_at(aside):  # it was, and has begun a dump of its own there
-        with suppress(OSError):  # which goes on where it is, if it cannot be put back
+        with suppress_own(OSError):  # which goes on where it is, if it cannot be put back
             aside.rename(folder)
         return False
     logger.warning(tr("{folder} already held a dump; it is now {aside}", folder=folder, aside=aside))

@@ -7,7 +7,7 @@ from typing import Any
 
 import mindspore
 import numpy as np
-from mindspore import Tensor
+from mindspore import Parameter, Tensor
 from mindspore._c_expression import TensorPy
 from packaging.version import Version
 
@@ -24,10 +24,14 @@ _HANDED_ON = frozenset(
     if Version(mindspore.__version__) >= Version("2.8")
 )  # fmt: skip
 
+
 # Those of MindSpore's own: what provides torch's interface replaces some by methods in Python.
-_storage, _offset, _strides, _is_contiguous = (
-    getattr(TensorPy, name, None) for name in ("untyped_storage", "storage_offset", "stride", "is_contiguous")
-)
+def _own(name: str) -> Any:
+    return getattr(TensorPy, name, None)
+
+
+_storage, _offset, _strides = _own("untyped_storage"), _own("storage_offset"), _own("stride")
+_is_contiguous, _address = _own("is_contiguous"), _own("_data_ptr")
 
 #: Whether ``_data_ptr`` is known to wait for what computes a tensor, and to be the address of a view's first element.
 _HAS_ADDRESSES = Version(mindspore.__version__) >= Version("2.10")
@@ -41,6 +45,26 @@ _KINDS: dict[Any, Kind] = {
 
 #: DLPack's device: the CPU, the first.
 _CPU = (1, 0)
+
+
+#: The class that MindSpore makes its parameters of, which adds nothing to `Parameter`.
+_MADE: Any = getattr(Parameter, "_get_base_class", lambda _: Parameter)(Tensor)
+
+#: Classes of most tensors, and what is asked of them that is no attribute: a tensor may have others in their place.
+_COMMON = frozenset((Tensor, Parameter, *([_MADE] if _MADE.__mro__[1:] == (Parameter, *Tensor.__mro__) else ())))
+_METHODS = frozenset(("asnumpy", "is_contiguous", "stride", "_data_ptr", "to_dlpack"))
+
+
+def plain(tensor: Any) -> Any:
+    """The tensor as one of MindSpore's own class, with the same memory; itself where it is one.
+
+    A user's subclass may compute in its ``shape`` or ``asnumpy``, raise there or wait.
+    """
+    if type(tensor) in _COMMON and _METHODS.isdisjoint(tensor.__dict__):
+        return tensor
+    alias = Tensor.__new__(Tensor)
+    TensorPy.__init__(alias, tensor)  # `Tensor` would ask the tensor for its dtype and shape
+    return alias
 
 
 class _OnCpu:
@@ -97,14 +121,15 @@ def to_numpy(tensor: Any) -> np.ndarray:
 def elements(tensor: Any) -> Elements | None:
     """Where the elements of a tensor on the host lie. To ask for its address is to wait for its values.
 
-    None before MindSpore 2.10, whose addresses were not looked into, and for what has no memory yet.
+    None before MindSpore 2.10, whose addresses were not looked into, for what has no memory of its own yet, and for
+    what a user's class or methods may stand before.
     """
-    if not _HAS_ADDRESSES or _is_contiguous is None or _strides is None:
+    if not _HAS_ADDRESSES or type(tensor) not in _COMMON or not _METHODS.isdisjoint(tensor.__dict__):
         return None
-    if (kind := _KINDS.get(tensor.dtype)) is None:
+    if (kind := _KINDS.get(tensor.dtype)) is None or not is_in_memory(tensor):
         return None
     strides = None if _is_contiguous(tensor) else _strides(tensor)
-    return elements_at(tensor._data_ptr(), kind, tuple(tensor.shape), strides)
+    return elements_at(_address(tensor), kind, tuple(tensor.shape), strides)
 
 
 def in_parts(tensor: Any) -> Iterator[np.ndarray]:

@@ -7,6 +7,7 @@ from typing import Any
 from mindspore.train import Callback
 
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 
 class RecordedSteps(Callback):
@@ -38,7 +39,9 @@ class RecordedSteps(Callback):
         if optimizer is not None:
             self.debugger.monitor(optimizer)
         else:
-            logger.warning("MsprobeStep: the Model has no optimizer; call monitor(optimizer) of the PrecisionDebugger")
+            logger.warning(
+                tr("MsprobeStep: the Model has no optimizer; call monitor(optimizer) of the PrecisionDebugger")
+            )
 
     def on_train_step_begin(self, run_context: Any) -> None:
         network = run_context.original_args().network if self._given is None else self._given
@@ -52,8 +55,10 @@ class RecordedSteps(Callback):
         if not self._trains and not self._said:
             self._said = True
             logger.warning(
-                "MsprobeStep records the steps of Model.train, nothing of Model.eval; to record an evaluation, call "
-                "start(network) of the PrecisionDebugger before it, stop() and step() after it"
+                tr(
+                    "MsprobeStep records the steps of Model.train, nothing of Model.eval; to record an evaluation, "
+                    "call start(network) of the PrecisionDebugger before it, stop() and step() after it"
+                )
             )
 
     def __exit__(self, *error: Any) -> Any:

@@ -69,6 +69,8 @@ def _can_be_first() -> bool:
 
 #: What registers a hook before others.
 FIRST = {"prepend": True} if _can_be_first() else {}
+#: Hooks are told of calls that raise, too; from 2.10 on.
+ALWAYS = {"always_call": True} if "always_call" in signature(nn.Cell.register_forward_hook).parameters else {}
 
 
 def run_ours_last() -> Iterator[Patch]:
@@ -122,3 +124,23 @@ def _ours_last(table: str, original: Callable[..., Any]) -> Callable[..., Any]:
             _running.innermost = outer
 
     return run
+
+
+class ForwardHookEntry:
+    """A forward hook put into a cell's own tables, with the interface of MindSpore's handles."""
+
+    def __init__(self, cell: Any, hook: Callable[..., Any]) -> None:
+        self._cell = cell
+        self._key = id(self)
+        cell._forward_hook[self._key] = hook
+        if FIRST:
+            cell._forward_hook.move_to_end(self._key, last=False)
+        cell._forward_hook_with_kwargs[self._key] = True
+        if ALWAYS:
+            cell._forward_hook_always_called[self._key] = True
+
+    def remove(self) -> None:
+        self._cell._forward_hook.pop(self._key, None)
+        self._cell._forward_hook_with_kwargs.pop(self._key, None)
+        if ALWAYS:
+            self._cell._forward_hook_always_called.pop(self._key, None)

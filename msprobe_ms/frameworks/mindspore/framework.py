@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from inspect import signature
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -34,7 +33,7 @@ from msprobe_ms.frameworks.base import (
     OnRoots,
 )
 from msprobe_ms.frameworks.clean_copies import CleanCopies
-from msprobe_ms.frameworks.compiled_call import CompiledCall, ExecutionMode, GraphRun
+from msprobe_ms.frameworks.compiled_call import CompiledCall, CompilerCall, ExecutionMode, GraphRun
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped, UpdateTaps
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
@@ -53,6 +52,7 @@ from msprobe_ms.frameworks.quiet import Quiet
 from msprobe_ms.frameworks.repeating import Repeater
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Hooks
+from msprobe_ms.support.translation import tr
 
 _FLOATS = frozenset(
     getattr(mindspore, name)
@@ -61,9 +61,6 @@ _FLOATS = frozenset(
 )
 
 _FOLDER = os.path.dirname(os.path.abspath(mindspore.__file__))
-
-#: Hooks are told of calls that raise, too; from 2.10 on.
-_ALWAYS = {"always_call": True} if "always_call" in signature(nn.Cell.register_forward_hook).parameters else {}
 
 #: Results that CPU kernels never write: what they hold differs from run to run.
 _SCRATCH_ON_CPU = {"BatchNorm": frozenset({1, 2}), "LSTM": frozenset({3, 4})}
@@ -91,7 +88,7 @@ class MindSpore(Framework):
     )
     plumbing = tuple(f"{_FOLDER}/{part}" for part in ("_", "common/", "graph/", "mint/", "ops/", "parallel/"))
 
-    how_to_be_dynamic = "dynamic graphs: mindspore.set_context(mode=mindspore.PYNATIVE_MODE)"
+    how_to_be_dynamic = tr("dynamic graphs: mindspore.set_context(mode=mindspore.PYNATIVE_MODE)")
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,6 +112,7 @@ class MindSpore(Framework):
     def is_readable(self, tensor: Any) -> bool:
         return self._on_device or is_in_memory(tensor)
 
+    plain = staticmethod(arrays.plain)
     to_numpy = staticmethod(to_numpy)
 
     def elements(self, tensor: Any) -> Elements | None:
@@ -157,7 +155,7 @@ class MindSpore(Framework):
     # -- gradients -------------------------------------------------------------------------------------------------
 
     def can_watch(self, tensor: Any, *, parameters: bool) -> bool:
-        if tensor.dtype not in _FLOATS:
+        if self.plain(tensor).dtype not in _FLOATS:
             return False
         if self._graph is not None:
             return self._takes_gradient(tensor) and tensor._grad_node is not None
@@ -255,10 +253,10 @@ class MindSpore(Framework):
 
     def hook_module(self, module: Any, before: Before, after: After, failed: Failed) -> Sequence[Hooks]:
         put_before = cell_hooks.first(module.register_forward_pre_hook)
-        put_after = cell_hooks.first(module.register_forward_hook, **_ALWAYS)
+        put_after = cell_hooks.first(module.register_forward_hook, **cell_hooks.ALWAYS)
         if module.has_bprop:
             # MindSpore refuses forward hooks on cells with their own bprop, though it would run them.
-            put_after = partial(_ForwardHookEntry, module)
+            put_after = partial(cell_hooks.ForwardHookEntry, module)
         return (
             self._copies.hold(),
             ModuleHook(OwnHook(module, cell_hooks.waiting(module, before, failed), failed), put_before),
@@ -313,14 +311,13 @@ class MindSpore(Framework):
         return self.group(group) if isinstance(group, str) else None
 
     def scratch_results(self, operator: str) -> frozenset[int]:
-        if mindspore.get_context("device_target") != "CPU":
-            return frozenset()
-        return _SCRATCH_ON_CPU.get(operator, frozenset())
+        scratch = _SCRATCH_ON_CPU.get(operator)
+        return frozenset() if scratch is None or mindspore.get_context("device_target") != "CPU" else scratch
 
-    def compiler_calls(self) -> Sequence[tuple[Any, str]]:
+    def compiler_calls(self) -> Sequence[CompilerCall]:
         # Reached only when something is compiled, not when it runs again.
         executors = [getattr(_c_expression, name, None) for name in ("JitExecutor_", "GraphExecutor_")]
-        return [(executor, "compile") for executor in executors if hasattr(executor, "compile")]
+        return [CompilerCall(executor, "compile") for executor in executors if hasattr(executor, "compile")]
 
     def graph_calls(self) -> Sequence[tuple[Any, str]]:
         return jit.graph_calls()
@@ -335,7 +332,7 @@ class MindSpore(Framework):
     def dynamic_instead(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
         return jit.dynamic_instead()
 
-    no_graph_taps = "modules inside compiled graphs are recorded on the CPU and on Ascend; use level L2"
+    no_graph_taps = tr("modules inside compiled graphs are recorded on the CPU and on Ascend; use level L2")
 
     def graph_taps(self, tapped: Tapped, folder: Path, permissions: Permissions = DEFAULT) -> GraphTaps | None:
         target = mindspore.get_context("device_target")
@@ -390,23 +387,3 @@ class _Group:
 
     def __init__(self, ranks: list[int]) -> None:
         self.ranks = ranks
-
-
-class _ForwardHookEntry:
-    """A forward hook put into a cell's own tables, with the interface of MindSpore's handles."""
-
-    def __init__(self, cell: Any, hook: Callable[..., Any]) -> None:
-        self._cell = cell
-        self._key = id(self)
-        cell._forward_hook[self._key] = hook
-        if cell_hooks.FIRST:
-            cell._forward_hook.move_to_end(self._key, last=False)
-        cell._forward_hook_with_kwargs[self._key] = True
-        if _ALWAYS:
-            cell._forward_hook_always_called[self._key] = True
-
-    def remove(self) -> None:
-        self._cell._forward_hook.pop(self._key, None)
-        self._cell._forward_hook_with_kwargs.pop(self._key, None)
-        if _ALWAYS:
-            self._cell._forward_hook_always_called.pop(self._key, None)

@@ -18,8 +18,9 @@ from typing import Any
 from mindspore import nn
 
 from msprobe_ms.frameworks.compiled_call import CompiledCall
+from msprobe_ms.support.translation import tr
 
-HOW_TO_UNCOMPILE = "Set MS_JIT=0 in the environment to run and record it call by call"
+HOW_TO_UNCOMPILE = tr("Set MS_JIT=0 in the environment to run and record it call by call")
 
 #: Where MindSpore compiles functions of its own, optimizers above all.
 _OWN = (

@@ -25,6 +25,7 @@ from mindspore.ops import Primitive
 from msprobe_ms.frameworks.base import OnKernel
 from msprobe_ms.frameworks.compiled_call import ExecutionMode
 from msprobe_ms.frameworks.mindspore.modes import execution_mode
+from msprobe_ms.support.translation import tr, tr_list
 
 _modes = getattr(_c_expression, "_DispatchGuardStack", None)
 
@@ -32,8 +33,10 @@ _modes = getattr(_c_expression, "_DispatchGuardStack", None)
 NO_KERNELS = (
     None
     if hasattr(mindspore, "MsDispatchMode") and hasattr(mindspore.Tensor, "_nbytes") and _modes is not None
-    else f"Level L2 records dynamic graphs from MindSpore 2.9 on, and this is {mindspore.__version__}; "
-    "use one of L0, L1, mix"
+    else tr(
+        "Level L2 records dynamic graphs from MindSpore 2.9 on, and this is {version}; use one of L0, L1, mix",
+        version=mindspore.__version__,
+    )
 )
 
 
@@ -164,7 +167,9 @@ def _parser() -> Any:
             return importlib.import_module(name)
         except ModuleNotFoundError:
             continue
-    raise ModuleNotFoundError(f"MindSpore {mindspore.__version__} has none of {', '.join(_PARSERS)}")
+    raise ModuleNotFoundError(
+        tr("MindSpore {version} has none of {tools}", version=mindspore.__version__, tools=tr_list(_PARSERS))
+    )
 
 
 class _Read:

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from msprobe_ms.dump.dialects import PRIMITIVE
+from msprobe_ms.support.translation import tr
 
 _LIST = Path(__file__).with_suffix(".yaml")
 
@@ -42,7 +43,7 @@ def known_difference(prefix: str, api: str) -> KnownDifference | None:
 def _read() -> Mapping[str, KnownDifference]:
     listed = yaml.safe_load(_LIST.read_text(encoding="utf-8"))
     return {
-        name: KnownDifference(each["direction"], each["reason"], each.get("size"))
+        name: KnownDifference(each["direction"], tr(each["reason"]), each.get("size"))
         for names, each in listed.items()
         for name in names.split(", ")
     }

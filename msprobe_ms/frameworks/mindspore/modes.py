@@ -13,6 +13,7 @@ from mindspore.context import get_jit_config
 
 from msprobe_ms.frameworks.compiled_call import ExecutionMode
 from msprobe_ms.frameworks.mindspore import device_statistics
+from msprobe_ms.support.translation import tr
 
 #: The one processor on which graphs are run as a whole unless something else is asked for.
 _WHOLE_GRAPHS = "ascend910"
@@ -44,8 +45,8 @@ def execution_mode() -> ExecutionMode:
 def mode_text() -> str:
     """What runs now, in a user's words."""
     if mindspore.get_context("mode") == mindspore.PYNATIVE_MODE:
-        return "dynamic graphs (PYNATIVE_MODE)"
-    return f"compiled graphs (GRAPH_MODE, jit_level {jit_level()})"
+        return tr("dynamic graphs (PYNATIVE_MODE)")
+    return tr("compiled graphs (GRAPH_MODE, jit_level {jit_level})", jit_level=jit_level())
 
 
 class Lockstep:

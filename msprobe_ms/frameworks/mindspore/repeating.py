@@ -16,6 +16,7 @@ from msprobe_ms.arrays.changes import Change, bits_of, measure
 from msprobe_ms.dump.dialects import PRIMITIVE
 from msprobe_ms.frameworks.mindspore.arrays import is_in_memory, to_numpy, widened
 from msprobe_ms.frameworks.repeating import SMALL, Repeater, Restore, bounds_of, first_and_last, one_of
+from msprobe_ms.support.translation import tr
 
 _FLOATS = {
     mindspore.float16: "float16",
@@ -46,7 +47,7 @@ class MindSporeRepeater(Repeater):
 
     def __init__(self) -> None:
         self._on_host = mindspore.get_context("device_target") == "CPU"
-        self.no_cpu = None if self._on_host else "MindSpore runs single calls on the device alone"
+        self.no_cpu = None if self._on_host else tr("MindSpore runs single calls on the device alone")
 
     def float_name(self, tensor: Any) -> str | None:
         return _FLOATS.get(tensor.dtype)

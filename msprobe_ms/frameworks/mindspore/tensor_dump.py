@@ -26,7 +26,6 @@ from msprobe_ms.frameworks.mindspore.tensor_dump_files import PATIENCE, QUIET, F
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import Compiled, Given, ParameterOf
 from msprobe_ms.support.files import DEFAULT, Permissions
 from msprobe_ms.support.patching import Patch
-from msprobe_ms.support.process import ThisProcess
 
 #: What TensorDump puts numbers in for.
 _EXPANDED = ("{step}", "{rank}")
@@ -57,7 +56,6 @@ class TensorDumpTaps(CompiledTaps):
         self._scratch: Path | None = None
         self._compiled = Compiled()
         self._events: FileEvents | None = None
-        self._process = ThisProcess()
         self._operators = operators
 
     def _made_parts(self) -> Parts:

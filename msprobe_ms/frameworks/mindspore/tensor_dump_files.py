@@ -18,6 +18,7 @@ import numpy as np
 from msprobe_ms.arrays.npy import load_array
 from msprobe_ms.frameworks.graph_observer import GraphObserver, Tapped
 from msprobe_ms.frameworks.mindspore.tensor_dump_names import Compiled, FileName, Kind, Written, read_name
+from msprobe_ms.support.translation import tr
 
 #: Seconds without any news after which all files are taken to be there; those where calls have begun that did not
 #: end; and those after which no more are waited for, although files still come.
@@ -92,7 +93,9 @@ class FileEvents:
         for path in paths:
             written = read_name(path)
             if written is None or not self._is_known(written.name):
-                observer.failed(ValueError(f"no name that was compiled into a graph: {path.name}"), "files of a graph")
+                observer.failed(
+                    ValueError(tr("no name that was compiled into a graph: {name}", name=path.name)), "files of a graph"
+                )
                 _remove(path, observer)
             else:
                 known.append(written)
@@ -107,7 +110,7 @@ class FileEvents:
     def _end_open(self, depth: int, observer: GraphObserver) -> None:
         """End calls whose end is not told until ``depth`` are open."""
         while len(self._open) > depth:
-            self._lost(observer, self._base_of(self._open[-1]), "the end of a call")
+            self._lost(observer, self._base_of(self._open[-1]), tr("the end of a call"))
             self._end(self._open[-1], None, observer)
 
     @property
@@ -123,7 +126,12 @@ class FileEvents:
                 if have < len(calls):
                     given, place = self._compiled.given[calls[0].call], self._compiled.places[number]
                     text = ".".join((place.field, *place.path))
-                    what = f"which of {len(calls)} calls took the {have} gradients of {text}; they are with the latest"
+                    what = tr(
+                        "which of {count} calls took the {have} gradients of {text}; they are with the latest",
+                        count=len(calls),
+                        have=have,
+                        text=text,
+                    )
                     observer.untold(given.module, what)
 
     def _is_known(self, name: FileName) -> bool:
@@ -170,7 +178,7 @@ class FileEvents:
     def _running(self, name: FileName, observer: GraphObserver) -> _Call:
         """The call that a file is of. Those inside it have ended, and it has begun, though that may not be told."""
         if not any(each.call == name.call for each in self._open):
-            self._lost(observer, self.bases[name.module], "the beginning of a call")
+            self._lost(observer, self.bases[name.module], tr("the beginning of a call"))
             return self._begin(name.call, observer)
         depth = max(index for index, each in enumerate(self._open) if each.call == name.call) + 1
         self._end_open(depth, observer)
@@ -216,7 +224,7 @@ class FileEvents:
     def _value(self, written: Written, observer: GraphObserver) -> None:
         name = written.name
         if self._is_late(name):
-            observer.failed(TimeoutError("its file came when its call was over and recorded"), self._where(name))
+            observer.failed(TimeoutError(tr("its file came when its call was over and recorded")), self._where(name))
             return
         call = self._running(name, observer)
         call.values.add(name.number)
@@ -228,7 +236,7 @@ class FileEvents:
         calls = self._calls.get(name.call, [])
         call = next((each for each in reversed(calls) if name.number not in each.gradients), None)
         if call is None:
-            raise LookupError("there are more gradients than calls")
+            raise LookupError(tr("there are more gradients than calls"))
         call.gradients.add(name.number)
         if call.number >= 0:
             observer.value(call.number, self._compiled.places[name.number], _read(written.path))
@@ -241,16 +249,16 @@ class FileEvents:
     def _where(self, name: FileName) -> str:
         base = self.bases[name.module]
         if name.kind is Kind.PARAMETER_GRADIENT:
-            return f"{base}: gradient of {self._compiled.parameters[name.number].name}"
+            return tr("{base}: gradient of {name}", base=base, name=self._compiled.parameters[name.number].name)
         if name.kind not in (Kind.VALUE, Kind.GRADIENT):
             return base
         place = self._compiled.places[name.number]
         text = ".".join((place.field, *place.path))
-        return f"{base}: gradient of {text}" if place.is_gradient else f"{base}: {text}"
+        return tr("{base}: gradient of {text}", base=base, text=text) if place.is_gradient else f"{base}: {text}"
 
     def _lost(self, observer: GraphObserver, base: str, what: str) -> None:
         observer.failed(
-            FileNotFoundError("the file that the graph should have written did not come"), f"{base}: {what}"
+            FileNotFoundError(tr("the file that the graph should have written did not come")), f"{base}: {what}"
         )
 
 

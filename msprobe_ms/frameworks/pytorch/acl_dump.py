@@ -9,6 +9,7 @@ from typing import Any
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.json_files import read_object
 from msprobe_ms.support.text import show
+from msprobe_ms.support.translation import tr
 
 #: Bytes read of a configuration.
 _LARGEST = 1 << 20
@@ -26,7 +27,7 @@ class AclDump:
         """Raises UsageError where there is no device, and for a configuration that dumps nothing."""
         self._npu = _device()
         if configuration is None:
-            raise UsageError(f'level "L2": acl_config is missing; give the path of a json file, {_FORM}')
+            raise UsageError(tr('level "L2": acl_config is missing; give the path of a json file, {form}', form=_FORM))
         self._configuration = configuration
         self.folder = _dump_path(configuration)
 
@@ -42,22 +43,47 @@ class AclDump:
 def _device() -> Any:
     torch_npu = sys.modules.get("torch_npu")  # whoever computes on such a device has imported it
     if torch_npu is None:
-        missing = "torch_npu is not imported"
+        missing = tr("torch_npu is not imported")
     elif not torch_npu.npu.is_available():
-        missing = "torch_npu finds none"
+        missing = tr("torch_npu finds none")
     else:
         return torch_npu.npu
-    dumps = "kernels that PyTorch runs are dumped by an Ascend device"
-    raise UsageError(f'level "L2": {dumps}, and there is none here ({missing}); use one of L0, L1, mix')
+    dumps = tr("kernels that PyTorch runs are dumped by an Ascend device")
+    raise UsageError(
+        tr(
+            'level "L2": {dumps}, and there is none here ({missing}); use one of L0, L1, mix',
+            dumps=dumps,
+            missing=missing,
+        )
+    )
 
 
 def _dump_path(configuration: Path) -> Path:
     dump = read_object(configuration, _LARGEST, f"expected {_FORM}").get("dump")
     if not isinstance(dump, dict):
-        raise UsageError(f"{configuration}: dump: {show(dump)} is not accepted; expected {_FORM}")
+        raise UsageError(
+            tr(
+                "{configuration}: dump: {dump} is not accepted; expected {form}",
+                configuration=configuration,
+                dump=show(dump),
+                form=_FORM,
+            )
+        )
     path = dump.get("dump_path")
     if not isinstance(path, str) or not path.strip():
-        raise UsageError(f"{configuration}: dump.dump_path: {show(path)} is not accepted; give a folder")
+        raise UsageError(
+            tr(
+                "{configuration}: dump.dump_path: {path} is not accepted; give a folder",
+                configuration=configuration,
+                path=show(path),
+            )
+        )
     if (switch := dump.get("dump_op_switch", "off")) != "on":
-        raise UsageError(f'{configuration}: dump.dump_op_switch is {show(switch)}: nothing would be dumped; use "on"')
+        raise UsageError(
+            tr(
+                '{configuration}: dump.dump_op_switch is {switch}: nothing would be dumped; use "on"',
+                configuration=configuration,
+                switch=show(switch),
+            )
+        )
     return Path(path)

@@ -10,10 +10,16 @@ import torch
 from torch.utils.hooks import unserializable_hook
 
 from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook, Part
+from msprobe_ms.frameworks.pytorch import genuine
+from msprobe_ms.frameworks.pytorch.genuine import COMMON, grad_fn, output_number
 from msprobe_ms.frameworks.pytorch.modes import Quiet, unseen
 from msprobe_ms.support.patching import Hooks
 
+#: Has a node of its own made of it, to learn how far nodes are counted.
+_COUNTED = torch.empty(1, device="cpu", requires_grad=True)
+
 # Taken before anything is wrapped.
+_alias = torch.ops.aten.alias.default
 _view_as, _as_strided = torch.Tensor.view_as, torch.Tensor.as_strided
 _add = torch.Tensor.add
 _subtract = torch.Tensor.sub
@@ -24,33 +30,53 @@ _queue_callback = torch.autograd.Variable._execution_engine.queue_callback
 
 
 class TensorHook:
-    """A hook on a tensor, from whose own table it is taken though registering it was interrupted."""
+    """A hook on a tensor, from whose own table it is taken though registering it was interrupted.
+
+    Once it is on, only the table is referred to: tensors with weak references cannot be swapped, as ``Module.to`` may.
+    """
 
     def __init__(self, tensor: Any, hook: Callable[[Any], None]) -> None:
-        self._tensor = weakref.ref(tensor)
+        self._tensor: Callable[[], Any] = weakref.ref(tensor)
+        self._table: Callable[[], Any] = _no_table
         self._hook = unserializable_hook(hook)
 
     def install(self) -> None:
         if (tensor := self._tensor()) is not None:
             with unseen():
-                tensor.register_hook(self._hook)
+                genuine.register_hook(tensor, self._hook)
+                self._table = weakref.ref(genuine.backward_hooks(tensor))
+            self._tensor = _no_table
 
     def remove(self) -> None:
-        if (tensor := self._tensor()) is not None:
-            with unseen():
-                hooks = tensor._backward_hooks or {}
-            for key in [key for key, hook in list(hooks.items()) if hook is self._hook]:
-                hooks.pop(key, None)
+        hooks = self._table()
+        if hooks is None and (tensor := self._tensor()) is not None:
+            hooks = genuine.backward_hooks(tensor)
+        for key in [key for key, hook in list((hooks or {}).items()) if hook is self._hook]:
+            hooks.pop(key, None)
+
+
+def _no_table() -> None:
+    """Give what a weak reference gives to what is gone."""
+
+
+class _Use(torch.autograd.Function):
+    """A node that uses a tensor, without an operation on it that its class is told of or its layout lacks."""
+
+    @staticmethod
+    def forward(_: Any, tensor: Any) -> Any:
+        return torch.empty(0, device="cpu")
+
+    @staticmethod
+    def backward(_: Any, gradient: Any) -> None:
+        return None
 
 
 def _used(tensor: Any) -> Any:
     """What some node makes of a tensor."""
-    return torch.ops.aten.alias.default(tensor) if _has_no_shape(tensor) else _view_as(tensor, tensor)
-
-
-def _has_no_shape(tensor: Any) -> bool:
-    """Whether it is nested and of the older kind, which nothing may be asked that is told of one shape."""
-    return tensor.is_nested and tensor.layout is torch.strided
+    if type(tensor) not in COMMON or genuine.layout(tensor) is not torch.strided:
+        return _Use.apply(tensor)
+    # A nested one of the older kind may not be asked what is told of one shape.
+    return _alias(tensor) if genuine.is_nested(tensor) else _view_as(tensor, tensor)
 
 
 class TorchGraph(Graph):
@@ -59,20 +85,20 @@ class TorchGraph(Graph):
     parameter = torch.nn.Parameter
 
     def edge(self, tensor: Any) -> Edge | None:
-        return None if tensor.grad_fn is None else (tensor.grad_fn, tensor.output_nr)
+        node = grad_fn(tensor)
+        return None if node is None else (node, output_number(tensor))
 
     def edges(self, tensors: Sequence[Any], *, bounded: bool) -> tuple[list[Edge], int]:
         # A leaf's end of its edges can only be had from a node that uses it.
-        views = [_used(tensor) if tensor.grad_fn is None else None for tensor in tensors]
+        views = [_used(tensor) if grad_fn(tensor) is None else None for tensor in tensors]
         edges = [
-            (tensor.grad_fn, tensor.output_nr) if view is None else view.grad_fn.next_functions[0]
+            (grad_fn(tensor), output_number(tensor)) if view is None else grad_fn(view).next_functions[0]
             for tensor, view in zip(tensors, views, strict=True)
         ]
         if not bounded:
             return edges, -1
         newest = next((view for view in reversed(views) if view is not None), None)
-        probe = _used(tensors[0]) if newest is None else newest
-        return edges, self.number(probe.grad_fn, -1)
+        return edges, self.number(grad_fn(_used(_COUNTED) if newest is None else newest), -1)
 
     def key(self, node: Any) -> Hashable:
         return node
@@ -98,28 +124,33 @@ class TorchGraph(Graph):
         return TensorHook(tensor, hook)
 
     def hook_result(self, tensor: Any, hook: Callable[[Any], None]) -> None:
-        tensor.register_hook(unserializable_hook(hook))
+        genuine.register_hook(tensor, unserializable_hook(hook))
 
     def viewed(self, tensor: Any) -> tuple[Edge, Part] | None:
-        base = tensor._base
-        if base is None or base.grad_fn is None or base.layout != torch.strided or base.is_nested:
+        base = genuine.base(tensor)
+        node = None if base is None else grad_fn(base)
+        if node is None or genuine.layout(base) != torch.strided or genuine.is_nested(base):
             return None
         # Nothing of the graph may be held by what hooks of its nodes hold.
-        size, strides, offset = tensor.size(), tensor.stride(), tensor.storage_offset() - base.storage_offset()
-        whole = base.stride()
+        size, strides, whole = genuine.size(tensor), genuine.stride(tensor), genuine.stride(base)
+        offset = genuine.storage_offset(tensor) - genuine.storage_offset(base)
 
         def part(gradient: Any) -> Any:
             return _as_strided(gradient, size, strides, offset) if gradient.stride() == whole else None
 
-        return (base.grad_fn, base.output_nr), part
+        return (node, output_number(base)), part
 
     def add(self, total: Any, gradient: Any) -> Any:
+        if not genuine.is_read(total):
+            return total  # nothing but its shape and dtype is recorded, and its class would be told of the addition
         with unseen(), Quiet():
             if total.is_sparse and not gradient.is_sparse:
                 total, gradient = gradient, total  # the order PyTorch can add
             return _add(total, gradient)
 
     def without(self, total: Any, part: Any) -> Any:
+        if not genuine.is_read(total):
+            return total
         with unseen(), Quiet():
             rest = _subtract(total, part)
             if rest.layout != torch.strided:

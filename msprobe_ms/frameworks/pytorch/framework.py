@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from traceback import clear_frames
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -14,94 +16,50 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
-from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, is_built, kind_of
+from msprobe_ms.arrays.one_pass import Elements, elements_at, is_built
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
-from msprobe_ms.arrays.statistics import LARGE, checksum, statistics, summary, summary_of
+from msprobe_ms.arrays.statistics import checksum, statistics, summary, summary_of
 from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients
+from msprobe_ms.frameworks.compiled_call import CompilerCall
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.kernel_dump import DeviceDump
 from msprobe_ms.frameworks.own_hooks import telling
-from msprobe_ms.frameworks.pytorch import device_statistics, modes
+from msprobe_ms.frameworks.pytorch import device_statistics, genuine, modes
 from msprobe_ms.frameworks.pytorch.acl_dump import AclDump
+from msprobe_ms.frameworks.pytorch.arrays import (
+    KINDS,
+    NUMBERS,
+    SAVED_AS,
+    WIDER,
+    as_array,
+    dense,
+    extent,
+    in_own_storage,
+    is_readable,
+    strided,
+)
 from msprobe_ms.frameworks.pytorch.autograd import TensorHook, TorchGraph
 from msprobe_ms.frameworks.pytorch.device_statistics import FiguresOfTensor
+from msprobe_ms.frameworks.pytorch.genuine import COMMON
 from msprobe_ms.frameworks.pytorch.repeating import TorchRepeater
 from msprobe_ms.frameworks.repeating import Repeater
 from msprobe_ms.frameworks.torch_modules import TorchModules
-from msprobe_ms.support.log import logger
+from msprobe_ms.support.interruptions import interrupts
+from msprobe_ms.support.log import LogOnce
 from msprobe_ms.support.patching import Hooks
+from msprobe_ms.support.translation import tr
 
 _FOLDER = os.path.dirname(os.path.abspath(torch.__file__))
 
-#: dtypes numpy has no twin of, and the wider one that holds their values exactly.
-_WIDER: dict[torch.dtype, torch.dtype] = {torch.bfloat16: torch.float32, torch.complex32: torch.complex64} | {
-    dtype: torch.float32
-    for name, dtype in vars(torch).items()
-    if name.startswith("float8_") and isinstance(dtype, torch.dtype)
-}
-
-#: The dtypes that are read where they lie.
-_KINDS: dict[torch.dtype, Kind] = {
-    dtype: kind for dtype in vars(torch).values() if isinstance(dtype, torch.dtype) and (kind := kind_of(str(dtype)))
-}
-
-#: The dtypes of numbers; others, packed ones for instance, have no figures.
-_NUMBERS = frozenset((*_KINDS, *_WIDER, torch.complex64, torch.complex128))
-
 #: Whether a tensor is the stand-in of a transform, such as vmap, which may have left it to others.
 _is_transformed: Callable[[Any], bool] = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda _: False)
-
-#: Classes of most tensors.
-_COMMON = frozenset((torch.Tensor, nn.Parameter))
 
 #: A tensor of more tensors is not taken apart.
 _MOST_COMPONENTS = 1000
 
 #: What torch.compile works in, None outside of it.
 _tracing_context: Callable[[], Any] = getattr(TracingContext, "try_get", TracingContext.get)
-
-
-def _is_readable(tensor: torch.Tensor) -> bool:
-    """Whether the memory that a tensor names is its own: it may be freed, or that of a device that holds nothing."""
-    # Asked of every tensor: no calls that find out what is so of few.
-    try:
-        storage = tensor.untyped_storage()
-        if type(tensor) not in _COMMON and storage.device.type == "meta":
-            return False  # one that is fake warns when it is asked for its address
-        begin, address = storage.data_ptr(), tensor.data_ptr()
-    except RecursionError:
-        raise
-    except RuntimeError:
-        return _is_readable_in_parts(tensor)
-    end = begin + storage.nbytes()
-    if begin and address + tensor.nbytes <= end and tensor.is_contiguous():
-        return not tensor.is_nested
-    return not tensor.is_nested and (not tensor.numel() or bool(begin and address + _extent(tensor) <= end))
-
-
-def _extent(tensor: torch.Tensor) -> int:
-    """The bytes from a tensor's first element to the end of its last."""
-    elements = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
-    return elements * tensor.element_size()
-
-
-def _is_readable_in_parts(tensor: torch.Tensor) -> bool:
-    """The same of a tensor without a memory of its own: sparse or distributed, or else a stand-in of a transform."""
-    if hasattr(tensor, "to_local"):
-        return _is_readable(tensor.to_local())
-    return tensor.layout is not torch.strided and not tensor.is_nested and all(map(_is_readable, _held(tensor)))
-
-
-def _held(tensor: torch.Tensor) -> Sequence[torch.Tensor]:
-    """The tensors that a sparse one consists of."""
-    if tensor.layout is torch.sparse_coo:
-        return tensor._indices(), tensor._values()
-    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
-        return tensor.crow_indices(), tensor.col_indices(), tensor.values()
-    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
-        return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
-    return ()
 
 
 class PyTorch(TorchModules):
@@ -118,6 +76,7 @@ class PyTorch(TorchModules):
     def __init__(self) -> None:
         super().__init__(torch)
         self._kept_out = False
+        self._say_once = LogOnce()
         self._graph = TorchGraph()
 
     # -- tensors ---------------------------------------------------------------------------------------------------
@@ -126,7 +85,8 @@ class PyTorch(TorchModules):
         kind = type(value)  # `isinstance` asks a property of the user's as well
         return kind is torch.Tensor or issubclass(kind, torch.Tensor)
 
-    is_readable = staticmethod(_is_readable)
+    plain = staticmethod(genuine.plain)
+    is_readable = staticmethod(is_readable)
 
     def components(self, tensor: Any) -> Sequence[Any] | None:
         return tensor.detach().unbind() if tensor.is_nested and tensor.size(0) <= _MOST_COMPONENTS else None
@@ -143,31 +103,42 @@ class PyTorch(TorchModules):
 
     def to_numpy(self, tensor: Any) -> np.ndarray:
         plain = type(tensor) is torch.Tensor and not tensor.requires_grad
-        tensor = _dense(tensor if plain else tensor.detach())
-        if (wider := _WIDER.get(tensor.dtype)) is not None:
+        tensor = dense(tensor if plain else tensor.detach())
+        if (wider := WIDER.get(tensor.dtype)) is not None:
             tensor = tensor.to(wider)
-        return _array(tensor) if tensor.is_cpu else tensor.cpu().numpy()
+        return as_array(tensor) if tensor.is_cpu else tensor.cpu().numpy()
 
     def on_host(self, tensor: Any) -> Any:
-        return tensor if tensor.device.type == "cpu" else _strided(tensor).cpu()
+        return tensor if tensor.device.type == "cpu" else strided(tensor).cpu()
 
     def copies(self, tensor: Any) -> bool:
         on_host = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_contiguous()
-        return not on_host or tensor.dtype in _WIDER
+        return not on_host or tensor.dtype in WIDER
 
     def in_parts(self, tensor: Any) -> Iterator[np.ndarray]:
-        return super().in_parts(_strided(tensor))
+        return super().in_parts(strided(tensor))
 
     def elements(self, tensor: Any) -> Elements | None:
-        if type(tensor) not in _COMMON or (kind := _KINDS.get(tensor.dtype)) is None:
+        if type(tensor) not in COMMON or tensor.__dict__ or (kind := KINDS.get(tensor.dtype)) is None:
             return None
-        if not tensor.is_cpu or tensor.layout is not torch.strided or tensor.is_neg():
+        if not tensor.is_cpu or tensor.layout is not torch.strided or tensor.is_neg() or tensor.is_nested:
             return None
-        strides = None if tensor.is_contiguous() else tensor.stride()
-        return elements_at(tensor.data_ptr(), kind, tuple(tensor.shape), strides)
+        try:
+            storage = tensor.untyped_storage()
+            begin, address = storage.data_ptr(), tensor.data_ptr()
+        except RuntimeError as error:  # the stand-in of a transform
+            if isinstance(error, RecursionError) or interrupts(error):
+                raise
+            return None
+        if not begin:
+            return None
+        contiguous = tensor.is_contiguous()
+        if address + (tensor.nbytes if contiguous else extent(tensor)) > begin + storage.nbytes():
+            return None
+        return elements_at(address, kind, tuple(tensor.shape), None if contiguous else tensor.stride())
 
     def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
-        if tensor.is_cpu and type(tensor) in _COMMON and tensor.layout is torch.strided:
+        if tensor.is_cpu and type(tensor) in COMMON and tensor.layout is torch.strided:
             return tensor.data_ptr(), array.nbytes  # asking numpy takes ten times longer
         return super().place(tensor, array)
 
@@ -177,10 +148,10 @@ class PyTorch(TorchModules):
     def device_statistics(self, tensor: Any, *, sketch: bool, md5: bool) -> Any:
         if not device_statistics.is_on_device(tensor):
             return None
-        plain = _strided(tensor)
-        if plain.dtype not in _NUMBERS:  # reading it back would fail, and with it that of others
+        plain = strided(tensor)
+        if plain.dtype not in NUMBERS:  # reading it back would fail, and with it that of others
             return None
-        return device_statistics.start(plain, _WIDER.get(plain.dtype), sketch=sketch, md5=md5)
+        return device_statistics.start(plain, WIDER.get(plain.dtype), sketch=sketch, md5=md5)
 
     def read_statistics(self, on_device: Sequence[Any]) -> Sequence[Sequence[Any]]:
         with self.unseen(), self.quiet():
@@ -195,7 +166,7 @@ class PyTorch(TorchModules):
         return *(summary(array) if sketch else (statistics(array), None)), crc
 
     def requires_grad(self, tensor: Any) -> bool | None:
-        return bool(tensor.requires_grad)
+        return bool(genuine.requires_grad(tensor))
 
     def special_leaf(self, value: Any) -> dict[str, Any] | None:
         if (leaf := super().special_leaf(value)) is not None:
@@ -211,15 +182,26 @@ class PyTorch(TorchModules):
 
     def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
         # A file holds a tensor's whole storage: of a view, only the part that is the view.
-        torch.save(_alone(_strided(tensor)), file)
+        alone = in_own_storage(strided(tensor))
+        if (written := SAVED_AS.get(alone.dtype)) is not None:
+            alone = alone.view(written)
+        try:
+            torch.save(alone, file)
+        except BaseException as error:
+            # PyTorch's writer ends the file as it is freed, once nothing holds the traceback: a closed file, by then.
+            clear_frames(error.__traceback__)
+            raise
 
     def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray | None]:
-        return _alone(_strided(tensor), copy=True), None
+        return in_own_storage(strided(tensor), copy=True), None
 
     # -- gradients -------------------------------------------------------------------------------------------------
 
     def can_watch(self, tensor: Any, *, parameters: bool) -> bool:
-        return bool(tensor.requires_grad) and torch.is_grad_enabled() and not _is_transformed(tensor)
+        if not genuine.requires_grad(tensor) or not torch.is_grad_enabled() or _is_transformed(tensor):
+            return False
+        kind: Any = type(tensor)
+        return kind in COMMON or genuine.takes_hooks(kind)
 
     def watch_inputs(self, tensors: Sequence[Any], on_gradients: OnInputGradients, *, is_module: bool) -> InputWatch:
         return ConsumerWatch(self._graph, tensors, on_gradients, bounded=is_module)
@@ -257,8 +239,13 @@ class PyTorch(TorchModules):
                 continue
             if _is_compiled(module):
                 sealed.append(f"{name}." if name else "")
-                where = f"the module {name}" if name else "the model"
-                logger.warning("%s is compiled or scripted: its modules are not recorded; give the eager one", where)
+                where = tr("the module {name}", name=name) if name else tr("the model")
+                self._say_once(
+                    logging.WARNING,
+                    tr(
+                        "{where} is compiled or scripted: its modules are not recorded; give the eager one", where=where
+                    ),
+                )
             else:
                 yield name, module
 
@@ -276,12 +263,18 @@ class PyTorch(TorchModules):
     def beside_wrappers(self) -> Sequence[tuple[Any, str, Callable[[Any], Any]]]:
         return modes.beside_wrappers()
 
-    def compiler_calls(self) -> Sequence[tuple[Any, str]]:
-        compilers: list[tuple[Any, str]] = [(torch.jit, name) for name in ("script", "trace", "trace_module")]
+    def compiler_calls(self) -> Sequence[CompilerCall]:
+        compilers = [CompilerCall(torch.jit, name) for name in ("script", "trace", "trace_module")]
+        compilers += [CompilerCall(torch, "compile"), CompilerCall(torch.fx.Tracer, "trace")]
+        if hasattr(torch, "export"):
+            compilers.append(CompilerCall(torch.export, "export"))
         if (optimized := _optimized_module()) is not None:
-            compilers.append((optimized, "__call__"))
+            compilers.append(CompilerCall(optimized, "__call__"))
+        converter = getattr(sys.modules.get("torch._dynamo.convert_frame"), "ConvertFrameAssert", None)
+        if converter is not None:
+            compilers.append(CompilerCall(converter, "__call__", _compiles_one_graph))
         # Printing a tensor computes with it.
-        return [*compilers, (torch.fx.Tracer, "trace"), (torch.Tensor, "__repr__")]
+        return [*compilers, CompilerCall(torch.Tensor, "__repr__")]
 
     def prepare(self) -> None:
         """Keep torch.compile out of this package: a function it compiles while recording, it splits at our hooks.
@@ -335,44 +328,11 @@ def _is_compiled(module: nn.Module) -> bool:
     return optimized is not None and isinstance(module, optimized)
 
 
+def _compiles_one_graph(converter: Any, *_: Any, **__: Any) -> bool:
+    """Whether what is compiled may not be split (``fullgraph=True``): at a hook it would raise."""
+    return bool(getattr(converter, "_one_graph", True))
+
+
 def _optimized_module() -> Any:
     """The class of what torch.compile makes of a module; its package is imported only once something was compiled."""
     return getattr(sys.modules.get("torch._dynamo.eval_frame"), "OptimizedModule", None)
-
-
-def _alone(tensor: torch.Tensor, *, copy: bool = False) -> torch.Tensor:
-    """A tensor on the host in a storage of its own; what a large one only shows once more is not copied."""
-    shown = tensor.shape
-    known = distinct(tensor, tuple(shown), tensor.stride(), LARGE).elements
-    tensor = tensor if known is None else known
-    on_host = tensor.cpu()
-    alone = on_host.is_contiguous() and on_host.untyped_storage().nbytes() == on_host.nbytes
-    if not alone or (copy and on_host is tensor):
-        on_host = on_host.clone(memory_format=torch.contiguous_format)
-    return on_host.expand(shown)
-
-
-def _array(tensor: torch.Tensor) -> np.ndarray:
-    """A tensor's own memory as an array, to read.
-
-    ``Tensor.numpy`` would forbid for good that the memory is resized or freed, as FSDP does with it.
-    """
-    try:
-        return np.from_dlpack(tensor)
-    except (BufferError, RuntimeError, TypeError):  # dtypes that some releases do not hand out in this way
-        return tensor.clone().numpy()
-
-
-def _strided(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor's values as a plain dense tensor outside every graph; of a distributed tensor, this rank's part."""
-    return _dense(tensor.detach())
-
-
-def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    if type(tensor) is not torch.Tensor and hasattr(tensor, "to_local"):
-        tensor = tensor.to_local()
-    if tensor.is_quantized:
-        tensor = tensor.dequantize()
-    if tensor.layout != torch.strided:
-        tensor = tensor.to_dense()
-    return tensor.resolve_conj().resolve_neg() if tensor.is_conj() or tensor.is_neg() else tensor

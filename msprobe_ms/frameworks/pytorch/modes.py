@@ -26,6 +26,7 @@ from torch.overrides import (
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack, _pop_mode, _push_mode
 
 from msprobe_ms.frameworks import quiet
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.stand_in import genuine
 
 _no_functions = _C.DisableTorchFunction
@@ -180,7 +181,9 @@ def _probed(method: Callable[..., Any]) -> tuple[Callable[..., Any], bool]:
                     found = method(*args)
             except (MemoryError, RecursionError):
                 raise
-            except Exception:
+            except Exception as error:
+                if interrupts(error):
+                    raise
                 continue
             if isinstance(found, tuple):
                 return genuine(found[0]), found[1]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd.graph import saved_tensors_hooks
 
 from msprobe_ms.arrays.changes import Change, bits_of, measure
 from msprobe_ms.frameworks.repeating import SMALL, Repeater, Restore, bounds_of, first_and_last, one_of
@@ -23,6 +24,9 @@ _INTEGERS = {16: torch.int16, 32: torch.int32, 64: torch.int64}
 _COMMON = frozenset((torch.Tensor, torch.nn.Parameter))
 #: Kinds of devices with generators of their own.
 _ACCELERATORS = ("cuda", "npu", "xpu")
+
+#: Whether hooks on what graphs save may be set; not in the oldest releases.
+_hooks_are_allowed: Callable[[], bool] = getattr(torch._C._autograd, "_saved_tensors_hooks_is_enabled", lambda: True)
 
 _is_transformed: Callable[[Any], bool] = getattr(torch._C._functorch, "is_functorch_wrapped_tensor", lambda _: False)
 
@@ -126,6 +130,9 @@ class TorchRepeater(Repeater):
     def at_full_precision(self) -> AbstractContextManager[Any]:
         return _autocast([(kind, None) for kind in _kinds()] if self.casts() else [])
 
+    def is_made(self, tensor: Any) -> bool:
+        return tensor.grad_fn is not None
+
     def watch_gradient(self, tensor: Any, hook: Callable[[Any], None]) -> None:
         tensor.grad_fn.register_prehook(one_of(tensor.output_nr, hook))
 
@@ -135,7 +142,7 @@ class TorchRepeater(Repeater):
         tensors: Sequence[Any],
         output_gradients: Sequence[Any],
     ) -> Sequence[Any]:
-        with torch.enable_grad():
+        with torch.enable_grad(), _unpacked():
             leaves = [tensor.detach().requires_grad_() for tensor in tensors]
             outputs = function(leaves)
             pairs = [
@@ -147,6 +154,17 @@ class TorchRepeater(Repeater):
                 return [None] * len(leaves)
             results, seeds = zip(*pairs, strict=True)
             return torch.autograd.grad(results, leaves, seeds, allow_unused=True)
+
+
+def _unpacked() -> AbstractContextManager[Any]:
+    """A context in which the script's hooks on what a graph saves are not asked for graphs of ours."""
+    if not _hooks_are_allowed():
+        return nullcontext()
+    return saved_tensors_hooks(torch.Tensor.detach, _itself)
+
+
+def _itself(saved: Any) -> Any:
+    return saved
 
 
 def _kinds() -> list[str]:

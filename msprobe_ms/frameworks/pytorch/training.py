@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from msprobe_ms.frameworks.training import ClassPatches, Listener, Networks
+from msprobe_ms.frameworks.training import ClassPatches, Listener, Networks, answer
+from msprobe_ms.support.translation import tr
 
 
 class _Depth(threading.local):
@@ -56,7 +57,8 @@ def watch_training(listener: Listener) -> ClassPatches:
     """
     patches = ClassPatches()
     depth = _Depth()
-    optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
+    #: By identity: a script's optimizers may have no hash.
+    optimizers: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
     trained_in_mode: weakref.WeakSet[nn.Module] = weakref.WeakSet()
 
     def is_evaluation(module: nn.Module) -> bool:
@@ -69,8 +71,8 @@ def watch_training(listener: Listener) -> ClassPatches:
         return not module.training and module in trained_in_mode
 
     def call_module(original: Any, module: Any, *args: Any, **kwargs: Any) -> Any:
-        if depth.value == 0 and not is_evaluation(module):
-            listener.computes([module], "the outermost module called")
+        if depth.value == 0 and not answer(lambda: is_evaluation(module), False):
+            listener.computes([module], tr("the outermost module called"))
         depth.value += 1
         try:
             return original(module, *args, **kwargs)
@@ -79,11 +81,11 @@ def watch_training(listener: Listener) -> ClassPatches:
 
     def make_optimizer(original: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
         original(optimizer, *args, **kwargs)
-        if optimizer in optimizers:
+        if optimizers.get(id(optimizer)) is optimizer:
             return  # its class and a class above it both came here
-        optimizers.add(optimizer)
-        optimizer.register_step_pre_hook(lambda *_: listener.pauses())
-        optimizer.register_step_post_hook(lambda made, *_: listener.optimizer_ran(made))
+        optimizers[id(optimizer)] = optimizer
+        answer(lambda: optimizer.register_step_pre_hook(lambda *_: listener.pauses()), None)
+        answer(lambda: optimizer.register_step_post_hook(lambda made, *_: listener.optimizer_ran(made)), None)
         listener.optimizer_made(optimizer)
 
     def scaled_step(original: Any, scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -94,7 +96,9 @@ def watch_training(listener: Listener) -> ClassPatches:
             nonlocal ran
             ran = True
 
-        handle = optimizer.register_step_post_hook(note)
+        handle = answer(lambda: optimizer.register_step_post_hook(note), None)
+        if handle is None:  # no optimizer of PyTorch's
+            return original(scaler, optimizer, *args, **kwargs)
         try:
             return original(scaler, optimizer, *args, **kwargs)
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import weakref
 from collections import Counter
@@ -11,10 +12,12 @@ from typing import Any, Protocol
 from msprobe_ms.config.vocabulary import MODULE_LEVELS
 from msprobe_ms.frameworks.training import Listener, Networks
 from msprobe_ms.recording.debugger import BaseDebugger
-from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.recording.debuggers import no_model, weakly
+from msprobe_ms.support.errors import MsprobeError, UsageError
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import ThisProcess
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 
 class StepRule:
@@ -70,6 +73,26 @@ def drive_itself(debugger: BaseDebugger, find: Networks) -> Steps:
     return debugger
 
 
+def _leaving_the_training_alone(method: Callable[..., None]) -> Callable[..., None]:
+    """Record no more where a method fails: it asks the script's objects, whose methods may be the script's own.
+
+    What interrupts the script arrives there, and recording goes on.
+    """
+
+    @functools.wraps(method)
+    def guarded(self: TrainingRecorder, *arguments: Any) -> None:
+        try:
+            method(self, *arguments)
+        except MsprobeError as error:
+            self._refuse(error.message)
+        except Exception as error:
+            if interrupts(error):
+                raise
+            self._refuse(f"{type(error).__name__}: {error}")
+
+    return guarded
+
+
 class TrainingRecorder(Listener):
     """Starts, stops and steps a debugger as the training goes. Whatever fails here leaves the training alone."""
 
@@ -105,11 +128,14 @@ class TrainingRecorder(Listener):
         self._began = False
         #: Identity and class of a network → how often it was called in this step.
         self._calls: Counter[tuple[int, str]] = Counter()
+        #: Gives the network whose gradients are written.
+        self._monitored: Callable[[], Any] = no_model
         self._refused = False
         self._said: set[str] = set()
 
     # -- what the training does ------------------------------------------------------------------------------------
 
+    @_leaving_the_training_alone
     def optimizer_made(self, optimizer: Any) -> None:
         if not self._process.is_mine:
             self._debugger_class.forget_current()  # the parent's
@@ -120,17 +146,13 @@ class TrainingRecorder(Listener):
             self._end_step()
             self._networks = []
             self._debugger.set_init_step(0)
-            self._say("training begins: there is an optimizer now, and steps are counted from 0 again")
+            self._say(tr("training begins: there is an optimizer now, and steps are counted from 0 again"))
 
+    @_leaving_the_training_alone
     def computes(self, networks: Sequence[Any], found: str) -> None:
         if self._refused or not self._process.is_mine:
             return
-        try:
-            self._compute(networks, found)
-        except MsprobeError as error:
-            self._refuse(str(error))
-        except Exception as error:
-            self._refuse(f"{type(error).__name__}: {error}")
+        self._compute(networks, found)
 
     def _compute(self, called: Sequence[Any], found: str) -> None:
         if self._debugger_class.current() not in (None, self._debugger):
@@ -149,15 +171,33 @@ class TrainingRecorder(Listener):
             return
         networks = [network for reference in self._networks if (network := reference()) is not None]
         if not networks and self._debugger.config.level in MODULE_LEVELS:
-            return self._refuse(f"no network was found in what is {found}; level L1 needs none")
-        self._running = self._began = True
+            return self._refuse(tr("no network was found in what is {found}; level L1 needs none", found=found))
+        if self._debugger.writes_gradients:
+            self._watch_gradients(self._debugger, networks)
+        self._began = True
         self._steps.start(networks[0] if len(networks) == 1 else networks or None)
+        self._running = True  # where the start was interrupted, the next call starts again
 
+    def _watch_gradients(self, debugger: BaseDebugger, networks: Sequence[Any]) -> None:
+        """Task grad_probe: its steps are the calls of the optimizer, and `start` does nothing."""
+        if len(networks) != 1:
+            raise UsageError(
+                tr(
+                    "task grad_probe watches one network, the script has {count}; call debugger.monitor in the script",
+                    count=len(networks),
+                )
+            )
+        if self._monitored() is not networks[0]:
+            self._monitored = weakly(networks[0])
+            debugger.monitor(networks[0])
+
+    @_leaving_the_training_alone
     def pauses(self) -> None:
         if self._running and self._steps is not None and self._process.is_mine:
             self._running = False
             self._steps.stop()
 
+    @_leaving_the_training_alone
     def optimizer_ran(self, optimizer: Any) -> None:
         if not self._began or self._refused or self._debugger is None or not self._process.is_mine:
             return
@@ -168,20 +208,33 @@ class TrainingRecorder(Listener):
         if not self._rule.ended_by(optimizer, alive):
             return
         names = [type(each).__name__ for each in self._rule.awaited(alive)]
-        if optimizer in awaited and len(names) < len(awaited):
+        is_awaited = any(optimizer is each for each in awaited)  # they may have an equality of their own
+        if is_awaited and len(names) < len(awaited):
             name = type(optimizer).__name__
-            self._say(f"the optimizer {name} ran twice before others did: they are waited for no more")
-        if len(names) > 1 and optimizer in awaited:
-            self._say(f"a step ends when each of the optimizers {', '.join(names)} has run")
+            self._say(tr("the optimizer {name} ran twice before others did: they are waited for no more", name=name))
+        if len(names) > 1 and is_awaited:
+            self._say(tr("a step ends when each of the optimizers {names} has run", names=tr_list(names)))
         else:
-            self._say(f"a step ends with each call of the optimizer {type(optimizer).__name__}")
+            self._say(tr("a step ends with each call of the optimizer {name}", name=type(optimizer).__name__))
         (_, name), times = max(self._calls.items(), key=lambda each: each[1], default=((0, ""), 0))
         if times > 1:
-            self._say_once("calls", f"a step holds all calls until then: {name} is called {times} times in this one")
+            self._say_once(
+                "calls",
+                tr(
+                    "a step holds all calls until then: {name} is called {times} times in this one",
+                    name=name,
+                    times=times,
+                ),
+            )
         self._end_step()
 
-    def finish(self) -> None:
-        """The script is over."""
+    @property
+    def has_recording(self) -> bool:
+        """Whether it records, or the script does so itself."""
+        return self._steps is not None or self._debugger_class.current() is not None
+
+    def finish(self, *, others_recorded: bool = False) -> None:
+        """The script is over; ``others_recorded``: its training was in another framework."""
         if not self._process.is_mine:
             return
         if self._steps is not None:
@@ -190,7 +243,7 @@ class TrainingRecorder(Listener):
             return
         elif self._debugger_class.current() is not None:
             self._give_way()
-        elif self._alone:
+        elif self._alone and not others_recorded:
             logger.warning(
                 tr(
                     "msprobe run: nothing is recorded: the script called no network and computed no gradients of "
@@ -209,14 +262,16 @@ class TrainingRecorder(Listener):
         self._covered = {id(each) for each in (*modules, *parameters)}
         names = [f"{type(network).__name__} ({_source(network)})" for network in networks]
         if len(names) > 1:
-            numbered = ", ".join(f"{number}: {name}" for number, name in enumerate(names))
-            self._say(f"the networks are {numbered}; names of their entries begin with the number")
+            numbered = tr_list(f"{number}: {name}" for number, name in enumerate(names))
+            self._say(
+                tr("the networks are {numbered}; names of their entries begin with the number", numbered=numbered)
+            )
         else:
             around = len(networks) == 1 and not any(network is networks[0] for network in called)
-            how = "whose parts are called" if around else found
-            self._say(f"the network is {names[0] if names else 'not known'}, {how}")
+            how = tr("whose parts are called") if around else found
+            self._say(tr("the network is {names}, {how}", names=names[0] if names else tr("not known"), how=how))
         if not self._alive():
-            self._say("there is no optimizer: a step ends when the network is called again")
+            self._say(tr("there is no optimizer: a step ends when the network is called again"))
 
     def _are_covered(self, called: Sequence[Any]) -> bool:
         """Whether what is called is recorded, or known not to be."""
@@ -232,9 +287,16 @@ class TrainingRecorder(Listener):
         for network in called:
             if not self._is_covered(network):
                 self._left_out.add(id(network))
-                advice = "give a list of networks to PrecisionDebugger.start"
-                why = "no optimizer trains it" if self._alive() else advice
-                self._say(f"{type(network).__name__} ({_source(network)}) is called too and not recorded: {why}")
+                advice = tr("give a list of networks to PrecisionDebugger.start")
+                why = tr("no optimizer trains it") if self._alive() else advice
+                self._say(
+                    tr(
+                        "{name} ({source}) is called too and not recorded: {why}",
+                        name=type(network).__name__,
+                        source=_source(network),
+                        why=why,
+                    )
+                )
 
     # -- the rest --------------------------------------------------------------------------------------------------
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +26,8 @@ VARIABLE = "MSPROBE_RUN"
 _STARTUP = Path(__file__).parent / "startup"
 #: Where dumps lie below their folder, those of compiled graphs among them.
 _DUMPS = ("step*/*/dump.json", "*/step*/*/dump.json")
+#: Signals to one process; a terminal sends others to all that run in it.
+_HANDED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 #: Coarsest steps of the times of files.
 _STEP_OF_TIMES = 2.0
 
@@ -38,14 +42,48 @@ def run_command(command: str, settings: Mapping[str, Any], *, seed: int | None, 
     environment = {**os.environ, "PYTHONPATH": path, VARIABLE: json.dumps(request, default=str)}
     if seed is not None:
         environment.setdefault("PYTHONHASHSEED", str(seed))
-    process = subprocess.Popen(["sh", "-c", command], env=environment)
-    while True:
-        try:
-            status = process.wait()
-            break
-        except KeyboardInterrupt:  # which the command has had as well
-            continue
+    with _handing_on() as begun:
+        process = begun(subprocess.Popen(["sh", "-c", command], env=environment))
+        while True:
+            try:
+                status = process.wait()
+                break
+            except KeyboardInterrupt:  # which the command has had as well
+                continue
     return status if status >= 0 else 128 - status
+
+
+@contextmanager
+def _handing_on() -> Iterator[Callable[[subprocess.Popen[bytes]], subprocess.Popen[bytes]]]:
+    """Hand on what a scheduler sends to the process that it started to the one that is given to what this gives.
+
+    It would end this process alone, and the training would go on without it.
+    """
+    processes: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
+
+    def handle(number: int, frame: object) -> None:
+        for process in processes:
+            process.send_signal(number)
+        if not processes:
+            early.append(number)
+
+    def begun(process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+        processes.append(process)
+        for number in early:
+            process.send_signal(number)
+        return process
+
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in _HANDED_ON:
+            if signal.getsignal(number) is signal.SIG_DFL:  # the command ignores what this process ignores
+                handlers[number] = signal.signal(number, handle)
+    try:
+        yield begun
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

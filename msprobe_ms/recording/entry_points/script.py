@@ -58,8 +58,9 @@ class Watches:
         self._finder.remove()
         for patches in self._patches:
             patches.remove()
-        for recorder in self._recorders:
-            recorder.finish()
+        recording = [recorder for recorder in self._recorders if recorder.has_recording]
+        for number, recorder in enumerate(self._recorders):
+            recorder.finish(others_recorded=bool(recording or number))
 
     def watch(self, name: str) -> None:
         """Watch a framework that has been imported."""
@@ -72,7 +73,9 @@ class Watches:
                 tool.seed_all(self._seed, mode=True)
         except Exception as error:  # another package of this name, or a release of it that is not known
             if name == "torch" and _is_msadapter():
-                return  # whose training MindSpore tells of
+                for patches in self._patches:
+                    patches.watch_msadapter()  # MindSpore tells of the rest of its training
+                return
             logger.warning(
                 tr(
                     "msprobe run: {name} cannot be watched: {other_name}: {error}",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import importlib.abc
 import importlib.machinery
-import importlib.util
 import sys
 import types
 from collections.abc import Callable, Sequence
+from typing import Any
 
 
 class WhenImported(importlib.abc.MetaPathFinder):
-    """Calls ``action(name)`` once a package of ``names`` has been imported, by whomever."""
+    """Calls ``action(name)`` once a package of ``names`` has been imported, by whomever.
+
+    Many look for a package before they import it, or never do: only one that has run is imported.
+    """
 
     def __init__(self, names: Sequence[str], action: Callable[[str], None]) -> None:
         self._names = set(names)
@@ -22,17 +25,27 @@ class WhenImported(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if name not in self._names:
             return None
-        self._names.discard(name)  # the other finders answer; not asked again for this name
-        spec = importlib.util.find_spec(name)
+        finders = [each.find_spec for each in sys.meta_path if each is not self and hasattr(each, "find_spec")]
+        spec = next((found for find in finders if (found := find(name, path, target)) is not None), None)
         if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
+            self._follow(name, spec.loader)
+        return spec
 
-            def exec_module(module: types.ModuleType) -> None:
-                execute(module)
+    def _follow(self, name: str, loader: Any) -> None:
+        """Have the loader tell when it has run the package; it may be that of other packages too."""
+        execute = loader.exec_module
+
+        def exec_module(module: types.ModuleType) -> None:
+            if module.__name__ != name:
+                return execute(module)
+            vars(loader).pop("exec_module", None)
+            execute(module)
+            if name in self._names:
+                self._names.discard(name)
                 self._action(name)
 
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
+        if hasattr(loader, "__dict__") and "exec_module" not in vars(loader):
+            loader.exec_module = exec_module
 
     def install(self) -> None:
         """Be asked before other finders."""

@@ -16,7 +16,7 @@ from msprobe_ms.recording.start_arguments import TokenRange
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join, tr_list
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -63,7 +63,7 @@ class DeviceKernelStep(Step):
 
     def _complete(self, unused: UnusedSettings) -> None:
         if written := self._written:
-            names = ", ".join(written)
+            names = tr_list(written)
             logger.info(
                 tr(
                     "{folder}: the device dumped its kernels to {names}; msprobe convert -d reads them",
@@ -83,7 +83,9 @@ class DeviceKernelDumper(Dumper):
         """Raises UsageError for what such a dump does not know."""
         super().__init__(config, framework, apis, quotas)
         if config.task not in TASKS:
-            raise UsageError(tr('level "L2": a device dumps tensors; use task {tasks}', tasks=" or ".join(TASKS)))
+            raise UsageError(
+                tr('level "L2": a device dumps tensors; use task {tasks}', tasks=tr_join(tr(" or "), TASKS))
+            )
         for key in ("scope", "list", "skip", "tensor_list", "data_mode", "summary_mode"):
             if config.asks_for(key):
                 raise UsageError(

@@ -22,6 +22,7 @@ from msprobe_ms.recording.calls import Call, Subject
 from msprobe_ms.recording.gradients import Plan, fill
 from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.step_recorder import StepRecorder
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -186,7 +187,7 @@ class GraphRecorder(StepRecorder):
         if isinstance(value, np.ndarray):
             return self._values.of_array(value, dtype, entry, category, path, save)
         if save:
-            self.errors.note("tensors whose shape only the running graph knows have figures, but no files")
+            self.errors.note(tr("tensors whose shape only the running graph knows have figures, but no files"))
         figures = (None,) * 4 if 0 in value.shape else value[1:]
         return TensorLeaf(self._framework.dialect.tensor_type, dtype, value.shape, *figures)
 

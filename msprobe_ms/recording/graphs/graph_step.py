@@ -20,9 +20,11 @@ from msprobe_ms.recording.output.step_dump import StepDump
 from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
+from msprobe_ms.recording.selection.why_empty import why_no_module
 from msprobe_ms.recording.start_arguments import TokenRange
 from msprobe_ms.recording.step import Dumper, Step
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import insist
 from msprobe_ms.support.translation import tr
@@ -65,6 +67,8 @@ class GraphStep(Step):
         self._warned_before = warned_before
         self._budget = budget
         self._bases: list[str] = []
+        #: Class names of the networks that `start` was given.
+        self._names = ""
         self._part: _Part | None = None
         #: Called once when the folder cannot be made; from then on nothing is recorded.
         self.on_refusal: Callable[[OSError], None] = self._warn_refused
@@ -88,6 +92,8 @@ class GraphStep(Step):
                 try:
                     return self._open_part()
                 except OSError as error:
+                    if interrupts(error):
+                        raise
                     self._broken = True
                     self.on_refusal(error)
             return self._part
@@ -118,6 +124,8 @@ class GraphStep(Step):
         self.pause()  # whoever starts again without a stop has one observer
         modules = list(named_bases(self._framework, model, partial(self.failed, where="start")))
         self._bases = [base for base, _ in modules]
+        models = model if isinstance(model, (list, tuple)) else [model]
+        self._names = " and ".join(type(each).__name__ for each in models)
         if self._part is not None:
             self._part.recorder.observe(self._bases)
         self._recording = True
@@ -152,9 +160,10 @@ class GraphStep(Step):
         if part.dump.is_empty and not part.recorder.saw_calls:
             logger.warning(
                 tr(
-                    "{folder}: nothing was recorded: no module of the network ran in a graph between start and "
-                    "stop; is it the network that was given to start?",
+                    "{folder}: {nothing} was recorded: {why}",
                     folder=part.dump.folder,
+                    nothing=tr("nothing"),
+                    why=why_no_module(self._names, self.ended_by),
                 ),
             )
         part.dump.close(self.status, lambda: part.recorder.warn_of_unused(unused))
@@ -200,9 +209,9 @@ class GraphStep(Step):
         part = self._made()
         if part is not None:
             part.dump.errors.note(
-                f"a compiled graph: what runs inside is not recorded: {what}"
+                tr("a compiled graph: what runs inside is not recorded: {what}", what=what)
                 if module is None
-                else f"{self._bases[module]}: not recorded in compiled graphs: {what}"
+                else tr("{bases}: not recorded in compiled graphs: {what}", bases=self._bases[module], what=what)
             )
 
     def notice(self, text: str) -> None:

@@ -14,11 +14,12 @@ from msprobe_ms.recording.calls import Call
 from msprobe_ms.recording.graphs.jit_kernels import GraphKernel, JitKernels, Tensor
 from msprobe_ms.recording.kernel_recorder import PREFIX, KernelRecorder, enclosing
 from msprobe_ms.recording.output.step_dump import StepDump
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
-_NONE_CAME = (
+_NONE_CAME = tr(
     "none came: MindSpore reads the configuration of its kernel dump once a process, before its first graph; construct "
     "PrecisionDebugger before anything that is compiled runs, an optimizer included"
 )
@@ -47,7 +48,7 @@ class JitKernelRecorder(KernelRecorder):
                 self._launched(launch, owner, direction or launch.direction)
         if not came and call is not None and direction == FORWARD and not self._kernels.came:
             why = self._kernels.problem or _NONE_CAME
-            self.errors.note(f"kernels inside of compiled functions are not recorded: {why}")
+            self.errors.note(tr("kernels inside of compiled functions are not recorded: {why}", why=why))
 
     def _launched(self, launch: GraphKernel, call: Call | None, direction: str) -> None:
         base = f"{PREFIX}.{launch.operator}"

@@ -28,7 +28,7 @@ from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.files import Permissions, replacing
 from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_list
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -92,7 +92,8 @@ class KernelStep(Step):
         try:
             self._index()
         except (OSError, MsprobeError) as error:
-            where = "its raw files are whole" if os.path.exists(self._data_folder) else "no raw files are there"
+            whole = os.path.exists(self._data_folder)
+            where = tr("its raw files are whole") if whole else tr("no raw files are there")
             logger.warning(
                 tr(
                     "{folder}: step {step} has no index: {error}; {where}",
@@ -142,7 +143,7 @@ class KernelStep(Step):
         self.folder.rmdir()
 
     def _warn_of_emptiness(self) -> None:
-        named = " that list names" if self._config.list else ""
+        named = tr(" that list names") if self._config.list else ""
         logger.warning(
             tr(
                 "{folder}: nothing was recorded: no kernel of a compiled graph{named} ran between start and "
@@ -250,7 +251,7 @@ class KernelDumper(Dumper):
         if config.task in CHECKS:
             idle += [key for key, value in (("list", config.list), ("data_mode", config.data_mode - {"all"})) if value]
         if idle:
-            logger.info(tr("these configuration keys have no effect on kernels here: {idle}", idle=", ".join(idle)))
+            logger.info(tr("these configuration keys have no effect on kernels here: {idle}", idle=tr_list(idle)))
 
     def _open(self, config: Config, folder: Path, step: int, rank: int | None) -> KernelStep | None:
         if not self._active:
@@ -327,16 +328,20 @@ def _mistakes(config: Config, mode: ExecutionMode) -> list[str]:
     found = []
     for key in ("scope", "skip", "tensor_list"):
         if getattr(config, key):
-            found.append(f'{key} is not for kernels of compiled graphs; "list" selects them; remove {key}')
+            found.append(tr('{key} is not for kernels of compiled graphs; "list" selects them; remove {key}', key=key))
     if len(config.data_mode) != 1 or not config.data_mode <= {"all", "input", "output"}:
-        modes = ", ".join(sorted(config.data_mode))
-        found.append(f"data_mode [{modes}] is not for kernels of compiled graphs; use one of all, input, output")
+        modes = tr_list(sorted(config.data_mode))
+        found.append(
+            tr("data_mode [{modes}] is not for kernels of compiled graphs; use one of all, input, output", modes=modes)
+        )
     for name in config.list:
         if name.startswith("class:") or ("*" in name and not name.startswith("name-regex(")):
-            accepted = 'its type ("MatMul"), its path ("Default/network-Net/fc1-Dense/MatMul-op0") or name-regex(…)'
-            found.append(f'list: "{name}" names no kernel of a compiled graph; use {accepted}')
+            accepted = tr('its type ("MatMul"), its path ("Default/network-Net/fc1-Dense/MatMul-op0") or name-regex(…)')
+            found.append(
+                tr('list: "{name}" names no kernel of a compiled graph; use {accepted}', name=name, accepted=accepted)
+            )
     if mode is ExecutionMode.GRAPH and os.environ.get("GRAPH_OP_RUN") == "1":
-        found.append("GRAPH_OP_RUN=1 is set, with which graphs of jit_level O2 run kernel by kernel; unset it")
+        found.append(tr("GRAPH_OP_RUN=1 is set, with which graphs of jit_level O2 run kernel by kernel; unset it"))
     return found
 
 

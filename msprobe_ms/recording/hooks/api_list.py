@@ -14,8 +14,8 @@ from typing import Any
 from msprobe_ms.frameworks.base import Framework, Namespace
 from msprobe_ms.support.errors import ConfigError, UsageError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.text import show
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.text import and_more, show
+from msprobe_ms.support.translation import tr, tr_list
 from msprobe_ms.support.yaml_files import UnreadableError, read_texts
 
 #: Set on classes whose attributes can be replaced: made by Python code (``Py_TPFLAGS_HEAPTYPE``).
@@ -72,7 +72,7 @@ class ApiList:
                 space = self._namespaces.get(key) or _import_namespace(key, source)
                 self._add(space, [name for name in names if _exists(space, name, source)])
         if missing:
-            names, more = ", ".join(missing[:_NAMED]), f" and {len(missing) - _NAMED} more" * (len(missing) > _NAMED)
+            names, more = tr_list(missing[:_NAMED]), and_more(len(missing) - _NAMED)
             logger.warning(
                 tr(
                     "{source}: not recorded, not in this framework: {names}{more}",
@@ -101,7 +101,7 @@ def _package_list(path: Path) -> Mapping[str, Sequence[str]]:
 
 
 def _read_list(path: Path) -> dict[str, list[str]]:
-    form = "a mapping of a module or class to a list of names, such as\n  mindspore.ops:\n    - relu"
+    form = tr("a mapping of a module or class to a list of names, such as\n  mindspore.ops:\n    - relu")
     try:
         content = read_texts(path, _LONGEST_LIST) or {}
     except UnreadableError as error:
@@ -136,7 +136,7 @@ def _import_namespace(path: str, source: Path) -> Namespace:
     holder = _imported(path, source)
     if _holds_apis(holder):
         return Namespace(path, path.rpartition(".")[2], holder)
-    kind = "built-in class" if isinstance(holder, type) else type(holder).__name__
+    kind = tr("built-in class") if isinstance(holder, type) else type(holder).__name__
     raise ConfigError(
         tr(
             "{source}: {path}: a {kind} cannot be recorded; give a module or a class written in Python",

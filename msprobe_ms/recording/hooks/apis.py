@@ -16,7 +16,7 @@ from msprobe_ms.recording.hooks.communication import Communication
 from msprobe_ms.recording.hooks.early_imports import EarlyBindings
 from msprobe_ms.recording.hooks.layers import layer_patch
 from msprobe_ms.recording.hooks.operators import PrimitiveHooks
-from msprobe_ms.support.patching import Patch, do_all
+from msprobe_ms.support.patching import Patch, apply_all, do_all, replaced_by, undo_all
 
 #: Names of APIs that change their arguments, and of functions of ``mindspore.ops`` that update a Parameter given first.
 _IN_PLACE = re.compile(r"__i(?!n)\w+__|__(set|del)item__|(?!__)\w*[^_]_|inplace_\w+|assign\w*|set_\w+|copy_")
@@ -55,8 +55,7 @@ class ApiHooks:
         self._recorder = recorder
         if self._copies is not None:
             self._copies.install()
-        for patch in self._patches:
-            patch.apply()
+        apply_all(self._patches)
         if self._primitives is not None:
             self._primitives.install(recorder, models)
         self._models = models
@@ -65,9 +64,8 @@ class ApiHooks:
     def _install_early(self) -> None:
         if not self._framework.finds_early_imports:
             return
-        pairs = [pair for patch in self._patches if (pair := patch.replaced) is not None]
         # A function that stands under several names goes by the first.
-        wrappers = {id(function): (function, wrapper) for function, wrapper in reversed(pairs)}
+        wrappers = {id(pair[0]): pair for pair in reversed(replaced_by(self._patches))}
         models = self._models if isinstance(self._models, (list, tuple)) else [self._models]
         given = [model for model in models if model is not None]
         self._early.install(wrappers, (each for model in given for _, each in self._framework.named_modules(model)))
@@ -77,8 +75,7 @@ class ApiHooks:
         self._models = self._recorder = None
         copies = [] if self._copies is None else [self._copies.remove]
         primitives = [] if self._primitives is None else [self._primitives.remove]
-        undo = (patch.undo for patch in reversed(self._patches))
-        do_all([self._early.remove, *primitives, *undo, *copies])
+        do_all([self._early.remove, *primitives, partial(undo_all, self._patches), *copies])
 
     def register(self, holder: Any, name: str, prefix: str) -> None:
         """Wrap one more callable, ``holder.name``, under another prefix if it was registered before."""
@@ -142,10 +139,9 @@ class ApiHooks:
         """A compiler reads user code by its names: there it must find the framework's functions, not ours."""
         patches = [patch for patch in self._patches if patch.in_module and patch.applied]
         try:
-            do_all([self._early.remove, *(patch.undo for patch in patches)])
+            do_all([self._early.remove, partial(undo_all, patches)])
             yield
         finally:
-            for patch in patches:
-                patch.apply()
+            apply_all(patches)
             if patches:
                 self._install_early()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from typing import Any, Protocol
 
 from msprobe_ms.frameworks.base import Framework
@@ -16,6 +17,7 @@ from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.recorder import Recorder
 from msprobe_ms.support.patching import Patch, Patches, PatchHooks
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr
 
 
 class Suspendable(Protocol):
@@ -28,29 +30,52 @@ class CompilerCalls:
     """Steps aside in calls that compile user code: hooks are taken off, and nothing called inside is recorded."""
 
     def __init__(self, framework: Framework, recorder: CallTaker, hooks: Sequence[Suspendable]) -> None:
+        self._framework = framework
         self._recorder = recorder
         self._hooks = hooks
-        self._patches = Patches(Patch(holder, name, self._wrap) for holder, name in framework.compiler_calls())
+        self._patches: dict[tuple[int, str], Patch] = {}
+        self._installed = False
 
     def install(self) -> None:
-        self._patches.apply()
+        self._installed = True
+        self._apply()
 
     def remove(self) -> None:
-        self._patches.undo()
+        self._installed = False
+        Patches(self._patches.values()).undo()
 
-    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _apply(self) -> None:
+        calls = self._framework.compiler_calls()
+        known = self._patches
+        for call in calls:
+            if (id(call.holder), call.name) not in known:
+                known[id(call.holder), call.name] = Patch(call.holder, call.name, partial(self._wrap, call.applies))
+        Patches(known.values()).apply()
+
+    def _wrap(self, applies: Callable[..., bool], original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             with ExitStack() as away:
                 try:
-                    away.enter_context(self._recorder.blind())
-                    for hooks in self._hooks:
-                        away.enter_context(hooks.suspended())
+                    if applies(*args, **kwargs):
+                        away.enter_context(self._recorder.blind())
+                        for hooks in self._hooks:
+                            away.enter_context(hooks.suspended())
                 except Exception as error:
                     self._recorder.failed(error, "compiling")
+                away.callback(self._meet_imported)
                 return original(*args, **kwargs)
 
         return wrapper
+
+    def _meet_imported(self) -> None:
+        """Patch what the call has imported."""
+        try:
+            if self._installed and len(self._framework.compiler_calls()) > len(self._patches):
+                self._framework.prepare()
+                self._apply()
+        except Exception as error:
+            self._recorder.failed(error, "compiling")
 
 
 PREFIX = "Jit"
@@ -139,6 +164,12 @@ class JitHooks(PatchHooks):
             return
         shown = listed(names, most=20)
         self._errors.note(
-            f"{PREFIX}.{compiled.name} runs as one compiled graph; what is inside has no entries of its own: {shown}. "
-            f"{self._framework.how_to_uncompile}"
+            tr(
+                "{prefix}.{name} runs as one compiled graph; what is inside has no entries of its own: "
+                "{shown}. {how_to_uncompile}",
+                prefix=PREFIX,
+                name=compiled.name,
+                shown=shown,
+                how_to_uncompile=self._framework.how_to_uncompile,
+            )
         )

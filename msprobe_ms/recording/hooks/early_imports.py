@@ -37,6 +37,8 @@ class EarlyBindings:
     def __init__(self) -> None:
         #: Whether a module is a user's; settled by its file, once.
         self._is_users: dict[str, bool] = {}
+        #: Under which names of `sys.modules` others are.
+        self._libraries: set[str] = set()
         self._library_folders = tuple(_library_folders())
         #: Each noted before it is needed, and harmless where what it undoes was not done.
         self._undo: list[Callable[[], None]] = []
@@ -52,8 +54,7 @@ class EarlyBindings:
             self._search(wrappers, modules)
 
     def _search(self, wrappers: Mapping[int, tuple[Any, Any]], modules: Iterable[Any]) -> None:
-        loaded = [module for module in list(sys.modules.values()) if issubclass(type(module), ModuleType)]
-        users = [ModuleType.__getattribute__(module, "__dict__") for module in loaded if self._belongs_to_user(module)]
+        users = list(self._users_modules())
         search = _Search(wrappers, {names.get("__name__") for names in users}, self._undo, self._library_tables)
         for names in users:
             search.names(names)
@@ -65,6 +66,17 @@ class EarlyBindings:
         """Put the functions back, except where somebody else has put something since."""
         do_all(reversed(self._undo))
         self._undo.clear()
+
+    def _users_modules(self) -> Iterator[dict[str, Any]]:
+        """Yield the names of each; libraries are looked at once."""
+        for place in [place for place in list(sys.modules) if place not in self._libraries]:
+            module: Any = sys.modules.get(place)
+            if not issubclass(type(module), ModuleType):
+                continue
+            if self._belongs_to_user(module):
+                yield ModuleType.__getattribute__(module, "__dict__")
+            else:
+                self._libraries.add(place)
 
     def _belongs_to_user(self, module: ModuleType) -> bool:
         # Read past a module's own __getattr__ and properties: lazy modules load what they are asked for.

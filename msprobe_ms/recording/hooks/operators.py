@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.calls import CallTaker, Subject
 from msprobe_ms.recording.hooks.communication import CollectiveOperator
 from msprobe_ms.recording.kernel_recorder import KernelRecorder
-from msprobe_ms.support.patching import Hooks, Patch, do_all
+from msprobe_ms.support.interruptions import suppress_own
+from msprobe_ms.support.patching import Hooks, Patch, apply_all, undo_all
 
 PREFIX = "Primitive"
 
@@ -55,14 +55,13 @@ class PrimitiveHooks:
             # Classes appear as libraries are imported and operators defined.
             if operator_class not in self._patches and operator_class.__name__ not in self._left_out:
                 self._patches[operator_class] = Patch(operator_class, "__call__", self._wrap)
-        for patch in self._patches.values():
-            patch.apply()
+        apply_all(list(self._patches.values()))
 
     def remove(self) -> None:
         """Put the classes' own ``__call__`` back."""
         self._recorder = None
         self._by_operator = {}
-        do_all(patch.undo for patch in (self._module_calls, *self._patches.values()))
+        undo_all([*self._patches.values(), self._module_calls])
 
     def _name_after_attributes(self, models: Any) -> None:
         several = models if isinstance(models, (list, tuple)) else [] if models is None else [models]
@@ -82,7 +81,7 @@ class PrimitiveHooks:
         @functools.wraps(original)
         def call(module: Any, *args: Any, **kwargs: Any) -> Any:
             if self._recorder is not None:
-                with suppress(Exception):
+                with suppress_own(Exception):
                     self._name_operators_of(module)
             return original(module, *args, **kwargs)
 

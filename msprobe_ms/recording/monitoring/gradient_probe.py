@@ -90,7 +90,9 @@ class GradientProbe:
         if self._taps is not None:
             self._taps.install(self)
         elif self._framework.execution_mode() != ExecutionMode.PYNATIVE:
-            said = "gradients are written where the script itself calls the optimizer, not where a compiled step does"
+            said = tr(
+                "gradients are written where the script itself calls the optimizer, not where a compiled step does"
+            )
             logger.warning(tr("monitor: in {mode_text} {said}", mode_text=self._framework.mode_text(), said=said))
 
     def end(self) -> None:
@@ -145,9 +147,10 @@ class GradientProbe:
         table = self._next_table()
         if table is None:
             return
+        framework = self._framework
         for name, gradient in gradients:
-            if self._is_wanted(name) and self._framework.is_readable(gradient):
-                table.add(name, self._framework.to_numpy(gradient))
+            if self._is_wanted(name) and framework.is_readable(plain := framework.plain(gradient)):
+                table.add(name, framework.to_numpy(plain))
         table.close()
 
     def _next_table(self) -> GradientTable | None:
@@ -220,7 +223,15 @@ class GradientProbe:
             table.close()
 
     def failed(self, error: Exception, where: str) -> None:
-        self._say_once(logging.WARNING, f"monitor: {where}: {type(error).__name__}: {error}; training goes on")
+        self._say_once(
+            logging.WARNING,
+            tr(
+                "monitor: {where}: {name}: {error}; training goes on",
+                where=where,
+                name=type(error).__name__,
+                error=error,
+            ),
+        )
 
 
 def _stack_depth() -> int:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import errno
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from msprobe_ms.dump.writing.writer import ERROR_LOG
 from msprobe_ms.support.folder import Folder
-from msprobe_ms.support.interruptions import interrupts
+from msprobe_ms.support.interruptions import interrupts, suppress_own
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import ClosedError
 from msprobe_ms.support.text import printable
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_count
 
 #: Lines written to the error log of one step; an error in a hot path must not fill the disk it failed on.
 _MOST_LINES = 1000
@@ -49,7 +48,7 @@ class ErrorLog:
         """Say what a dump cannot hold: in its error log, and in a warning the first time. It is no error."""
         if text not in self._warned:
             self._warned.add(text)
-            with suppress(OSError):
+            with suppress_own(OSError):
                 self.write(text)
         if text not in self._warned_before:
             self._warned_before.add(text)
@@ -58,8 +57,9 @@ class ErrorLog:
     def warn_of_count(self, folder: Path | None = None) -> None:
         """Warn of how many errors there were; their log is in ``folder``, its own where none is given."""
         if self.count:
-            problems = "1 problem" if self.count == 1 else f"{self.count} problems"
-            where = f"not all in {ERROR_LOG}: {self._unlogged}" if self._unlogged else f"see {ERROR_LOG}"
+            problems = tr_count("1 problem", "{count} problems", self.count)
+            unlogged, log = self._unlogged, ERROR_LOG
+            where = tr("not all in {log}: {reason}", log=log, reason=unlogged) if unlogged else tr("see {log}", log=log)
             logger.warning(
                 tr("{folder}: {problems}, {where}", folder=folder or self.folder, problems=problems, where=where)
             )
@@ -94,7 +94,8 @@ class ErrorLog:
             if lost:
                 self._count_loss(line)
             if self._is_new(error, f"{kind} {place}"):
-                why = "the disk is full or read-only" if getattr(error, "errno", None) in _NO_ROOM else text
+                no_room = getattr(error, "errno", None) in _NO_ROOM
+                why = tr("the disk is full or read-only") if no_room else text
                 logger.warning(
                     tr(
                         "{where} could not be recorded: {kind}: {why}. Training goes on; further cases are only in "
@@ -137,6 +138,8 @@ class ErrorLog:
         try:
             self.write(line)
         except OSError as error:
+            if interrupts(error):
+                raise
             self._unlogged = self._unlogged or f"{line} ({error.strerror or error})"
 
     def write(self, text: str) -> None:

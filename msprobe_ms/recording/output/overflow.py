@@ -203,7 +203,7 @@ def _first_not_finite(entry: str, fields: Iterable[tuple[str, Value | Whole]]) -
 def _not_finite(value: Value | Whole) -> tuple[list[str], str] | None:
     if isinstance(value, TensorLeaf):
         bad = [end for end in (value.maximum, value.minimum) if isinstance(end, float) and not math.isfinite(end)]
-        return ([], "a NaN" if any(map(math.isnan, bad)) else "an infinity") if bad else None
+        return ([], tr("a NaN") if any(map(math.isnan, bad)) else tr("an infinity")) if bad else None
     named: Iterable[tuple[object, Value]] = ()
     if isinstance(value, Mapping):
         named = value.items()

@@ -177,6 +177,7 @@ class StepDump:
         self.values = ValueSerializer(
             framework, self.sinks, self.errors,
             md5=config.summary_mode == "md5", sketch=config.sketch, strides=config.strides,
+            as_text=config.task != "overflow_check",
         )  # fmt: skip
 
     @property

@@ -5,28 +5,44 @@ Tensor files are written on the way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from msprobe_ms.arrays.npy import write_npy
+from msprobe_ms.arrays.one_pass import Elements, is_built, leaf_text
 from msprobe_ms.dump.names import data_name
-from msprobe_ms.dump.writing.json_text import TensorLeaf, Value
+from msprobe_ms.dump.writing.json_text import TensorLeaf, Value, leaf_frame
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
+from msprobe_ms.dump.writing.tensor_files import MarkedWrite
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.recording.containers import DEEPEST, MOST_MEMBERS, Members, Walk
+from msprobe_ms.recording.containers import DEEPEST, MOST_MEMBERS, Members, Walk, names_of
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.output.figures import FigureReader
 from msprobe_ms.recording.output.plain_values import is_long_text, plain_leaf
+from msprobe_ms.support.translation import tr, tr_join
 
 if TYPE_CHECKING:
     from msprobe_ms.recording.output.step_dump import Sinks
 
-_TOO_MANY = f"more than {MOST_MEMBERS} values, or nested deeper than {DEEPEST}: tensors among the rest are not recorded"
-_CUT = "long lists and texts are cut, and what is nested deep is left out; no tensor is among it"
-_NO_FILE = "it shows far more elements than it holds, or lies in a file itself: no file of it was written"
+_TOO_MANY = tr(
+    "more than {most} values, or nested deeper than {deepest}: tensors among the rest are not recorded",
+    most=MOST_MEMBERS,
+    deepest=DEEPEST,
+)
+_CUT = tr("long lists and texts are cut, and what is nested deep is left out; no tensor is among it")
+_NO_FILE = tr("it shows far more elements than it holds, or lies in a file itself: no file of it was written")
+
+
+#: Frames of leaves that are kept; a step of a network has some dozens.
+_MOST_FRAMES = 1000
+
+
+#: Types of most values beside tensors, and places of the first arguments.
+_NUMBERS, _BUILT_IN = frozenset((type(None), bool, int, float)), frozenset((list, tuple))
+_PLACES = tuple((str(place),) for place in range(16))
 
 
 class LeftOut(Exception):
@@ -36,13 +52,22 @@ class LeftOut(Exception):
 class ValueSerializer:
     """Turns values into leaves; what goes wrong is reported to ``errors``.
 
-    ``md5`` adds checksums, ``sketch`` sketches, ``strides`` those of tensors.
+    ``md5`` adds checksums, ``sketch`` sketches, ``strides`` those of tensors. ``as_text`` says that leaves may be text
+    at once, as nobody looks at their figures.
 
     Tensor files go to ``sinks``, which also say what stands for statistics that are left on a device.
     """
 
     def __init__(
-        self, framework: Framework, sinks: Sinks, errors: ErrorLog, *, md5: bool, sketch: bool, strides: bool = False
+        self,
+        framework: Framework,
+        sinks: Sinks,
+        errors: ErrorLog,
+        *,
+        md5: bool,
+        sketch: bool,
+        strides: bool = False,
+        as_text: bool = False,
     ) -> None:
         self.framework = framework
         self._store_tensor = sinks.first.tensor
@@ -50,6 +75,10 @@ class ValueSerializer:
         self._errors = errors
         self._strides = strides
         self._said_cut = False
+        self._sketch = sketch
+        self._as_text = as_text and is_built() and not (md5 or strides)
+        #: Of dtype, shape and whether a gradient is required: what stands around the figures in the text of a leaf.
+        self._frames: dict[tuple[str, tuple[int, ...], bool | None], tuple[bytes, ...]] = {}
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
@@ -58,11 +87,7 @@ class ValueSerializer:
         those that cannot be read: the others of the call are still recorded.
         """
         if self.framework.is_tensor(value):  # as most are
-            try:
-                return self.tensor(value, entry, category, path, save)
-            except Exception as error:
-                self.report(error, ".".join(filter(None, (entry, category, *path))))
-                return None
+            return self._leaf(value, entry, category, path, save)
         walk = _Serializing(self, entry, category, path, save)
         try:
             leaf = walk.of(value)
@@ -73,14 +98,41 @@ class ValueSerializer:
             self._errors.report(LeftOut(_TOO_MANY), walk.where)
         elif walk.cut and not self._said_cut:
             self._said_cut = True
-            self._errors.note(f"{walk.where}: {_CUT}")
+            self._errors.note(tr_join(": ", (walk.where, _CUT)))
         return leaf
+
+    def _leaf(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
+        """The leaf of a tensor; null where it cannot be read, which is reported."""
+        try:
+            return self.tensor(tensor, entry, category, path, save)
+        except Exception as error:
+            self.report(error, ".".join(filter(None, (entry, category, *path))))
+            return None
 
     def build_all(self, values: Sequence[Any], entry: str, category: str, save: bool) -> Value:
         """The leaves of a call's arguments or results, a list or tuple."""
-        if type(values) is tuple and len(values) == 1:  # mostly a tensor, for which nothing is walked
-            return [self.build(values[0], entry, category, ("0",), save)]
+        if type(values) in _BUILT_IN and self._is_flat(values):
+            return [
+                plain_leaf(value) if type(value) in _NUMBERS else self._leaf(value, entry, category, path, save)
+                for value, path in zip(values, _PLACES, strict=False)
+            ]
         return self.build(values, entry, category, (), save)
+
+    def build_named(self, values: dict[str, Any], entry: str, category: str, save: bool) -> Value:
+        """The leaves of a call's named arguments, or of a module's parameters."""
+        if not self._is_flat(values.values()):
+            return self.build(values, entry, category, (), save)
+        return {
+            name: plain_leaf(value) if type(value) in _NUMBERS else self._leaf(value, entry, category, (name,), save)
+            for name, value in zip(names_of(list(values)), values.values(), strict=True)
+        }
+
+    def _is_flat(self, values: Collection[Any]) -> bool:
+        """Whether they are few, and tensors and numbers alone, for which nothing is walked."""
+        if len(values) > len(_PLACES):
+            return False
+        is_tensor = self.framework.is_tensor
+        return all(is_tensor(value) or type(value) in _NUMBERS for value in values)
 
     def report(self, error: Exception, where: str) -> None:
         """Report that a value could not be recorded."""
@@ -98,10 +150,14 @@ class ValueSerializer:
 
     def tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf of a tensor; of a nested one the leaves of those that it consists of."""
-        framework = self.framework
+        framework, own = self.framework, tensor
+        if self._as_text and not save and (elements := framework.elements(tensor)) is not None:
+            return self._text(elements, framework.requires_grad(tensor))
+        tensor = framework.plain(own)
         if not framework.is_readable(tensor):
             return self._unreadable(tensor, entry, category, path, save)
         found = self._figures.of_tensor(tensor, exact=save)
+        dtype, shape = framework.dtype_text(tensor), tuple(tensor.shape)
         maximum, minimum, mean, norm = found.statistics
         file = None
         if save and found.refused:
@@ -109,22 +165,33 @@ class ValueSerializer:
         elif save:
             name = data_name(entry, category, path, framework.dialect.file_suffix)
             source = tensor if found.on_host is None else found.on_host
-            copy = Copy(found.size, partial(self._copied, source, found.array))
-            file = self._written(entry, name, partial(framework.save_tensor, source, found.array), copy)
+            marks = dtype, shape, *found.statistics
+            copy = Copy(found.size, lambda: MarkedWrite(self._copied(source, found.array), marks))
+            write = MarkedWrite(partial(framework.save_tensor, source, found.array), marks)
+            file = self._written(entry, name, write, copy)
         return TensorLeaf(
             framework.dialect.tensor_type,
-            framework.dtype_text(tensor),
-            tuple(tensor.shape),
+            dtype,
+            shape,
             maximum,
             minimum,
             mean,
             norm,
-            framework.requires_grad(tensor),
+            framework.requires_grad(own),
             file,
             found.md5,
             found.sketch,
             tuple(tensor.stride()) if self._strides else None,
         )
+
+    def _text(self, elements: Elements, requires_grad: bool | None) -> bytes:
+        key = elements.dtype, elements.shape, requires_grad
+        frame = self._frames.get(key)
+        if frame is None:
+            frame = leaf_frame(self.framework.dialect.tensor_type, *key)
+            if len(self._frames) < _MOST_FRAMES:
+                self._frames[key] = frame
+        return leaf_text(elements, frame, sketch=self._sketch)
 
     def _unreadable(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         framework = self.framework
@@ -148,8 +215,9 @@ class ValueSerializer:
             self._errors.report(LeftOut(_NO_FILE), ".".join((entry, category, *path)))
         elif save:
             name = data_name(entry, category, path, ".npy")
-            copy = Copy(array.nbytes, lambda: partial(write_npy, array=array.copy()))
-            file = self._written(entry, name, partial(write_npy, array=array), copy)
+            marks = dtype, array.shape, *found.statistics
+            copy = Copy(array.nbytes, lambda: MarkedWrite(partial(write_npy, array=array.copy()), marks))
+            file = self._written(entry, name, MarkedWrite(partial(write_npy, array=array), marks), copy)
         maximum, minimum, mean, norm = found.statistics
         return TensorLeaf(kind, dtype, array.shape, maximum, minimum, mean, norm, None, file, found.md5, found.sketch)
 

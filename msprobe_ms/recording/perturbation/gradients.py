@@ -54,12 +54,12 @@ class GradientCheck:
 
     def await_from(self, function: Function, output: Any) -> None:
         """Watch the results. Raises `NotRepeatableError` where no gradient flows."""
-        framework = self._tools.framework
+        framework, repeater = self._tools.framework, self._tools.repeater
         found = leaves(output)
         self._places = [
             place
             for place, each in enumerate(found)
-            if framework.is_tensor(each) and framework.can_watch(each, parameters=False)
+            if framework.is_tensor(each) and framework.can_watch(each, parameters=False) and repeater.is_made(each)
         ]
         self.settle([found[place] for place in self._places])
         if not self._places:
@@ -67,7 +67,7 @@ class GradientCheck:
         self._function = function
         self._output_gradients = [None] * len(self._places)
         for number, place in enumerate(self._places):
-            self._tools.repeater.watch_gradient(found[place], partial(self._output_came, number))
+            repeater.watch_gradient(found[place], partial(self._output_came, number))
 
     def _output_came(self, number: int, gradient: Any) -> None:
         if isinstance(gradient, Exception):
@@ -121,7 +121,7 @@ class GradientCheck:
         reached = max((largest(self._tools, each) for each in given if each is not None), default=0.0)
         made = max((largest(self._tools, each) for each in outputs), default=0.0)
         for place, (tensor, own, other) in enumerate(zip(self._watched, recorded, found, strict=False)):
-            if own is None or other is None:
+            if own is None or other is None or not (repeater.is_plain(own) and repeater.is_plain(other)):
                 continue
             name = repeater.float_name(own)
             if name is None or tuple(own.shape) != tuple(other.shape):

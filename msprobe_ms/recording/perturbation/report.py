@@ -57,7 +57,8 @@ class Report:
         """Write a row, and name the API where it is the first one of it."""
         if api not in self._named and len(self._named) < _MOST_NAMED:
             self._named.add(api)
-            size = "" if finding.size == float("inf") else f", {finding.size:.3g} of its largest element"
+            finite = finding.size != float("inf")
+            size = tr(", {size:.3g} of its largest element", size=finding.size) if finite else ""
             logger.warning(
                 tr(
                     "free_benchmark: {api}: {call} under {mode}: {kind}{size}",
@@ -76,6 +77,8 @@ class Report:
         try:
             self._rows.add((*standard, *own))
         except OSError as error:
+            if interrupts(error):
+                raise
             if not self._unwritten:
                 self._unwritten = True
                 logger.warning(tr("free_benchmark: rows cannot be written: {error}; training goes on", error=error))
@@ -104,7 +107,6 @@ class Report:
         calls, checked, wrong = self.summary.totals
         if not calls:
             return
-        verb = "replaced" if self._config.handler_type == "fix" else "checked"
         where: Path = self._config.dump_path
         if not checked:
             logger.warning(
@@ -117,14 +119,22 @@ class Report:
                 )
             )
             return
-        named = f", {listed(self.summary.inconsistent, 5)}" if wrong else ""
+        named = tr(", {calls}", calls=listed(self.summary.inconsistent, 5)) if wrong else ""
         logger.info(
             tr(
-                "{where}: {checked} of {calls} calls were {verb}, {wrong} are inconsistent{named}",
+                "{where}: {checked} of {calls} calls were replaced, {wrong} are inconsistent{named}",
                 where=where,
                 checked=checked,
                 calls=calls,
-                verb=verb,
+                wrong=wrong,
+                named=named,
+            )
+            if self._config.handler_type == "fix"
+            else tr(
+                "{where}: {checked} of {calls} calls were checked, {wrong} are inconsistent{named}",
+                where=where,
+                checked=checked,
+                calls=calls,
                 wrong=wrong,
                 named=named,
             )

@@ -10,6 +10,7 @@ from msprobe_ms.recording.hooks.api_list import ApiList
 from msprobe_ms.recording.hooks.operators import PREFIX as PRIMITIVE
 from msprobe_ms.recording.hooks.operators import left_out
 from msprobe_ms.support.text import suggestion
+from msprobe_ms.support.translation import tr
 
 #: Where MindSpore's users find the classes of operators.
 OPERATORS = "mindspore.ops"
@@ -42,7 +43,9 @@ class ChosenApis(ApiList):
                     chosen[space].append(api)
             operators.update(operator)
             if not apis and not operator:
-                self.unknown[name] = f"no API of this framework is called so{suggestion(name, self._known())}"
+                self.unknown[name] = tr(
+                    "no API of this framework is called so{suggestion}", suggestion=suggestion(name, self._known())
+                )
         self.apis, self.operators = chosen, frozenset(operators)
 
     def _named(self, name: str) -> tuple[list[tuple[Namespace, str]], set[str]]:

@@ -247,12 +247,10 @@ class CallFilter:
         self._skip = Skip(config.skip)
         self._places = Places(config.places, inside=config.model_itself) if config.places else None
         self._fields = FieldFilter(config.data_mode, values=config.task != "structure", parameters=config.parameters)
+        #: Whether a field of entries is recorded, by direction and name.
+        self.keeps = self._fields.keeps
         self._save_all = config.task in TENSOR_TASKS
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
-
-    def keeps(self, direction: str, field: str) -> bool:
-        """Whether this field of entries is recorded."""
-        return self._fields.keeps(direction, field)
 
     def saves(self, entry: str) -> bool:
         """Whether tensors of this entry are stored as files."""

@@ -1,4 +1,4 @@
-"""Warn of settings that selected nothing in a step, usually a typing error, and describe why a step has no entries."""
+"""Warn of settings that selected nothing in a step, usually a typing error."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msprobe_ms.config.vocabulary import MODULE_LEVELS
 from msprobe_ms.dump.dialects import MODULE_PREFIXES
 from msprobe_ms.dump.names import FORWARD, EntryName, parse_entry
 from msprobe_ms.dump.patterns import words
-from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.selection.filters import NameList, Scope, Skip
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join, tr_list
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -89,7 +87,7 @@ class UnusedSettings:
                     "places {shown}: none of the {calls} calls in this step stands there; the first are {there}",
                     shown=_shown(list(places)),
                     calls=calls,
-                    there=", ".join(there),
+                    there=tr_list(there),
                 )
             )
 
@@ -112,7 +110,7 @@ class UnusedSettings:
 def _near_patterns(patterns: Sequence[str], calls: Calls) -> str:
     found = [base for pattern in patterns[:_MOST_SHOWN] for base in _nearest(words(pattern), calls)]
     shown = list(dict.fromkeys(found))[:_MOST_SHOWN]
-    return tr("; did you mean {names}?", names=" or ".join(shown)) if shown else ""
+    return tr("; did you mean {names}?", names=tr_join(tr(" or "), shown)) if shown else ""
 
 
 def _near_end(end: str, calls: Calls, *, numbered: bool) -> str:
@@ -164,37 +162,3 @@ def _nearest(wanted: Sequence[str], calls: Calls) -> list[str]:
 def _shown(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 200 else text[:199] + "…"
-
-
-def why_empty(config: Config, framework: Framework, model: Any, *, opened: bool, called: bool, compiled: bool) -> str:
-    """The probable reason; "" where `UnusedSettings` says which key selected nothing.
-
-    ``opened`` says whether recording ever began (a window of tokens may never have come), ``called`` whether anything
-    was called that could have been recorded, ``compiled`` whether a graph ran that is none at this level.
-    """
-    if not opened:
-        return tr("the model was not called as often as token_range says")
-    if called:
-        modes = "" if "all" in config.data_mode else ", ".join(sorted(config.data_mode))
-        return tr("what was called has nothing that data_mode [{modes}] keeps", modes=modes) if modes else ""
-    if compiled:
-        return tr(
-            "what was called ran as a compiled graph. {how_to_uncompile}, or use level L1 or mix",
-            how_to_uncompile=framework.how_to_uncompile,
-        )
-    if config.level not in MODULE_LEVELS:
-        what = "kernel" if config.level == "L2" else "API that level L1 records"
-        return tr("no {what} was called between start and stop", what=what)
-    models = model if isinstance(model, (list, tuple)) else [model]
-    names = " and ".join(type(each).__name__ for each in models)
-    if not any(True for each in models for _ in framework.recorded_modules(each)):
-        have = "have" if len(models) > 1 else "has"
-        return tr(
-            "{names} {have} no modules inside and no parameters, hence no entry; use level L1 or mix",
-            names=names,
-            have=have,
-        )
-    return tr(
-        "no module of {names} was called between start and stop; is it the network that was given to start?",
-        names=names,
-    )

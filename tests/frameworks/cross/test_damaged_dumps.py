@@ -162,7 +162,7 @@ def test_all_files_gone_is_told_and_statistics_are_compared(sides: Sides, capsys
     dump = sides.golden / "dump.json"
     dump.write_text(json.dumps({**json.loads(dump.read_text()), "dump_data_dir": None}))
     assert sides.compare("--csv", "--exit-code") == 0
-    assert "could not be read; their statistics were compared instead, which tell less" in capsys.readouterr().out
+    assert "could not be read; their statistics were compared instead, which show less" in capsys.readouterr().out
     assert sum("there is no folder" in row["Reason"] for row in sides.rows()) >= 9
 
 
@@ -202,7 +202,7 @@ def test_a_wrong_file_that_every_later_use_refutes_is_told(sides: Sides, capsys:
     np.save(wrong, np.load(wrong)[::-1])  # its figures are those recorded
     assert sides.compare("--node", "0", "--exit-code") == 0
     text = capsys.readouterr().out
-    assert "agrees: what differs here is what was recorded; every later use of the tensor agrees" in text
+    assert "agrees: the recorded value differs, but every later use of the tensor agrees" in text
 
 
 def test_a_wrong_file_that_dump_json_refutes_is_told(sides: Sides, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from compare_parts import compared_steps
 from mindspore import Tensor, nn, ops
 from mindspore.experimental import optim
 from recording import read_step, write_config
+from thorough import thorough
 
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.pytorch import PrecisionDebugger as TorchDebugger
@@ -90,7 +91,11 @@ HEALTHY: list[tuple[Make, Make]] = [
 
 @pytest.mark.parametrize(
     ("make", "golden", "level"),
-    [*((*both, "L0") for both in HEALTHY), *((*both, "mix") for both in (HEALTHY[0], HEALTHY[3]))],
+    [
+        *((*both, "mix") for both in (HEALTHY[0], HEALTHY[3])),
+        (*HEALTHY[-1], "L0"),
+        *(thorough((*both, "L0")) for both in HEALTHY[:-1]),
+    ],
 )
 def test_healthy_trainings_of_two_frameworks_agree(
     ms: Any, tmp_path: Path, make: Make, golden: Make, level: str

@@ -122,17 +122,27 @@ def test_a_mask_of_one_side_alone_is_no_missing_parameter(tmp_path: Path, run: A
     assert "buffers of one side alone, no parameters (1): backbone.mask\n" in text
 
 
-def test_parameters_under_other_names_are_told_how_to_be_named(tmp_path: Path, run: Any) -> None:
+def test_equal_parameters_under_other_names_are_consistent_and_named(tmp_path: Path, run: Any) -> None:
     other = {("zeta" if name == "fc.weight" else name): tensor for name, tensor in state().items()}
     status, text = run(saved(tmp_path, "a.pt", state()), saved(tmp_path, "b.pt", other), "--exit-code")
-    assert status == 1
-    assert "DIVERGENT: what could be compared agrees; without a counterpart: 2 parameters; those that" in text
-    assert "named with -lm, -cm or -dm" in text
-    assert "of these, equal under another name (1): fc.weight = zeta\n" in text
+    assert status == 0
+    assert "CONSISTENT: all parameters are equal; 1 parameter has another name in the golden\n" in text
+    assert "equal under another name (1): fc.weight = zeta\n" in text
     (mapping,) = (tmp_path / "out").glob("data_mapping_*.yaml")
     assert f"-dm {mapping}\n" in text
     status, text = run(tmp_path / "a.pt", tmp_path / "b.pt", "--exit-code", "-dm", str(mapping))
     assert status == 0 and "CONSISTENT: all parameters are equal\n" in text
+
+
+def test_another_name_does_not_excuse_a_parameter_that_is_missing_or_differs(tmp_path: Path, run: Any) -> None:
+    other = {("zeta" if name == "fc.weight" else name): tensor for name, tensor in state().items()}
+    bias = other.pop("fc.bias")
+    status, text = run(saved(tmp_path, "a.pt", state()), saved(tmp_path, "b.pt", other), "--exit-code")
+    assert status == 1
+    assert "DIVERGENT: 1 parameter of the target has no counterpart; what was compared agrees\n" in text
+    assert "equal under another name (1): fc.weight = zeta\n" in text
+    status, text = run(tmp_path / "a.pt", saved(tmp_path, "c.pt", other | {"fc.bias": bias + 1}), "--exit-code")
+    assert status == 1 and "DIVERGENT: 1 of " in text
 
 
 def test_bfloat16_of_mindspore_and_of_safetensors_are_the_same_numbers(tmp_path: Path, run: Any) -> None:
@@ -181,9 +191,8 @@ def test_what_differs_is_named_first_furthest_and_why(files: Path, tmp_path: Pat
     assert lines[4].startswith("  fc.weight: deviates by 0.") and lines[4].endswith("; equal when transposed")
     assert lines[5] == "the furthest apart"
     assert lines[6] == "  bn.bias (golden: bn.beta): shape [9] against [8]"
-    assert (
-        "  norm.weight (golden: norm.gamma): deviates by 2 (tolerance 1.19e-07); the target is 3 × the golden" in lines
-    )
+    deviates = "deviates by 2 times its size (tolerance 1.19e-07); the target is 3 × the golden"
+    assert f"  norm.weight (golden: norm.gamma): {deviates}" in lines
     assert lines[8].startswith("  fc.bias: deviates by 0.000")
     assert "only in the target (1): surplus" in lines
     assert "only in the golden (1): bn.moving_mean" in lines
@@ -247,6 +256,9 @@ def test_mappings_say_which_is_which(flag: str, rules: str, tmp_path: Path, run:
     target = saved(tmp_path, "target.pt", dict(zip(ours, values, strict=True)))
     golden = saved(tmp_path, "golden.pt", dict(zip(theirs, values, strict=True)))
     status, text = run(target, golden, "--exit-code")
+    assert status == 0 and "3 parameters compared: 3 equal under another name" in text
+    other = saved(tmp_path, "other.pt", dict(zip(theirs, (value + 1 for value in values), strict=True)))
+    status, text = run(target, other, "--exit-code")
     assert status == 1 and "no parameter of one has a counterpart" in text
     (tmp_path / "rules.yaml").write_text(rules)
     status, text = run(target, golden, "--exit-code", flag, str(tmp_path / "rules.yaml"))

@@ -18,6 +18,7 @@ from mindspore.graph import jit_trace
 from mindspore.graph._utils.pijit_context import PIJitCaptureContext
 from nets_mindspore import make, value_and_grad
 from recording import read_step, recording, write_config
+from thorough import thorough
 
 import msprobe_ms
 from msprobe_ms.mindspore import PrecisionDebugger
@@ -445,7 +446,7 @@ def test_a_jit_cell_in_a_recorded_net(ms: Any, dump_path: Path, capture_mode: st
         assert step.calls("Cell.after.Dense") == ["Cell.after.Dense.forward.0", "Cell.after.Dense.backward.0"]
 
 
-@pytest.mark.parametrize("optimizer", [nn.SGD, nn.Momentum, nn.Adam, nn.AdamWeightDecay])
+@pytest.mark.parametrize("optimizer", [nn.Momentum, nn.Adam, thorough(nn.SGD), thorough(nn.AdamWeightDecay)])
 def test_optimizers_compiled_while_recording(ms: Any, dump_path: Path, optimizer: Any) -> None:
     def train(record: bool) -> dict[str, bytes]:
         net, batch, _ = make("two_linear")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 import mindspore
 import numpy as np
 import pytest
-from mindspore import Tensor, nn, ops
+from mindspore import Tensor, _c_expression, nn, ops
 
 from msprobe_ms import PrecisionDebugger
 
@@ -114,3 +115,42 @@ def test_gradients_of_compiled_steps_are_the_optimizers(tmp_path: Path, way: str
         gradient = before[place] - training.optimizer.parameters[place].asnumpy()
         assert float(row["max"]) == pytest.approx(gradient.max(), rel=1e-4)
         assert float(row["min"]) == pytest.approx(gradient.min(), rel=1e-4)
+
+
+def compilers() -> list[dict[str, int]]:
+    """Attributes by identity: what stands in place of a function is equal to it."""
+    executors = (_c_expression.JitExecutor_, _c_expression.GraphExecutor_)
+    return [{name: id(value) for name, value in vars(executor).items()} for executor in executors]
+
+
+def test_monitors_leave_nothing_in_whatever_order_they_end(tmp_path: Path) -> None:
+    before, optimizers = compilers(), [nn.SGD(Net().trainable_params(), 0.1) for _ in range(3)]
+    for number, order in enumerate(permutations(range(3))):
+        watches = [watching(tmp_path / f"{number}_{each}", optimizers[each]) for each in range(3)]
+        assert compilers() != before
+        for each in order:
+            watches[each].retire()
+        assert compilers() == before
+
+
+class Noisy(Net):
+    """Gets the seed of its operator when it is compiled."""
+
+    def construct(self, x: Any) -> Any:
+        return super().construct(x) + ops.randn(1).sum()
+
+
+def test_a_step_compiled_again_takes_no_random_numbers_from_the_training(tmp_path: Path) -> None:
+    def drawn(*, watch: bool) -> list[str]:
+        training = Training("jit")
+        training.net = Noisy().set_train()
+        training.optimizer = nn.Momentum(training.net.trainable_params(), 0.1, 0.9)
+        training.step = training._step("jit")
+        told = [str(ops.randn(2))] if training.run(1) else []
+        debugger = watching(tmp_path / "out", training.optimizer) if watch else None
+        told += [str(ops.randn(2)) for _ in range(2) if training.run(1)]
+        if debugger is not None:
+            debugger.retire()
+        return told
+
+    assert drawn(watch=True) == drawn(watch=False)

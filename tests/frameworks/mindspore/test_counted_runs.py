@@ -14,6 +14,7 @@ import nets_mindspore as nets
 import numpy as np
 import pytest
 from recording import read_step, write_config
+from thorough import sampled
 
 from msprobe_ms.frameworks.mindspore import jit
 from msprobe_ms.mindspore import MsprobeStep, PrecisionDebugger, record
@@ -119,7 +120,10 @@ TRAININGS: dict[str, tuple[Callable[[Net], None], dict[int, list[float]]]] = {
 }
 
 
-@pytest.mark.parametrize("training", TRAININGS)
+_SAMPLE = {"gradients alone", "evaluated before", "accumulated", "jitted"}
+
+
+@pytest.mark.parametrize("training", sampled(TRAININGS, _SAMPLE.__contains__))
 def test_iterations_are_steps(training: str, dump_path: Path) -> None:
     train, expected = TRAININGS[training]
     net, bare = Net(), Net()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, _c_expression, amp, nn, ops
 from recording import FIGURES, SKETCH, leaves, read_step, recording, same_sketch, write_config
+from thorough import thorough
 
 import msprobe_ms.recording.output.deferred_statistics
 from msprobe_ms.arrays.statistics import summary
@@ -105,8 +106,12 @@ def test_other_dtypes_are_left_to_the_host(ms: Any, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "level"), [("two_linear", "L0"), ("lstm", "L1"), ("residual", "mix"), ("two_linear", "L2"), ("lstm", "L2")]
-)
+    ("name", "level"),
+    [
+        ("residual", "mix"), ("lstm", "L2"),
+        thorough(("two_linear", "L0")), thorough(("lstm", "L1")), thorough(("two_linear", "L2")),
+    ],
+)  # fmt: skip
 def test_a_dump_is_the_hosts_with_few_read_backs(
     ms: Any, dump_path: Path, name: str, level: str, request: pytest.FixtureRequest
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from kernel_dumps import compiled_dump, lay_out, raw_files
 
 from msprobe_ms.cli.main import main
-from msprobe_ms.comparison.kernels.first_nonfinite import first_bad
+from msprobe_ms.comparison.kernels.first_nonfinite import FirstNonFinite, NonFiniteValue, first_bad, write_answer
 from msprobe_ms.dump.kernels.index import write_index
 from msprobe_ms.dump.kernels.kernel_files import read_kernel_files
 from msprobe_ms.dump.kernels.reduce import reduce
@@ -155,9 +155,9 @@ def test_dumps_of_calls(tmp_path: Path) -> None:
 def test_the_command(overflowing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["overflow_check", "-i", str(overflowing), "-o", str(tmp_path)]) == 0
     told = capsys.readouterr().out
-    (report,) = tmp_path.glob("anomaly_analyze_*.json")
+    (report,) = tmp_path.glob("anomaly_analyze_overflow_check_*.json")
     (answer,) = json.loads(report.read_text()).values()
-    assert "the first that is not finite although its inputs are: output.0 holds" in told
+    assert "the first call with finite inputs and a result that is not finite: output.0 holds" in told
     for key in ("entry", "cell", "scope", "file", "called"):
         assert answer["first"][key] and answer["first"][key] in told
 
@@ -173,3 +173,9 @@ def test_nothing_to_search_is_an_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DumpFormatError, match=name):
         first_bad(tmp_path / name)
+
+
+def test_the_file_names_the_first_nan_where_it_is_the_first_of_all_too(tmp_path: Path) -> None:
+    value = NonFiniteValue("Functional.log.0.forward", "output.0", "NaN")
+    answer = json.loads(write_answer([FirstNonFinite("dump", value, None, None, 1)], tmp_path).read_text())["dump"]
+    assert answer["first_nan"] == answer["first"]

@@ -17,6 +17,7 @@ import pytest
 from forked import run_forked
 from mindspore import Tensor, nn, ops
 from recording import ERROR_LOG, Step, leaves, read_step, recording, write_config
+from thorough import thorough
 
 import msprobe_ms
 from msprobe_ms.frameworks.mindspore.jit import describe
@@ -424,9 +425,10 @@ def of_a_whole_step(name: str) -> list[Any]:
 @pytest.mark.parametrize(
     ("name", "level", "compiled_before"),
     [
-        ("after_grad", "L0", False), ("after_grad", "L1", True),
-        ("step", "L1", False), ("step", "mix", True),
-        ("TrainOneStepCell", "L0", True), ("TrainOneStepCell", "L1", True), ("TrainOneStepCell", "mix", False),
+        ("after_grad", "L1", True), ("step", "mix", True),
+        ("TrainOneStepCell", "L0", True), ("TrainOneStepCell", "mix", False),
+        thorough(("after_grad", "L0", False)), thorough(("step", "L1", False)),
+        thorough(("TrainOneStepCell", "L1", True)),
     ],
 )  # fmt: skip
 def test_a_whole_step_in_one_graph(ms: Any, dump_path: Path, name: str, compiled_before: bool, level: str) -> None:
@@ -619,8 +621,8 @@ def transformed(kind: str) -> tuple[nn.Cell, list[bytes]]:
 @pytest.mark.parametrize(
     ("kind", "level"),
     [
-        ("vmap", "L0"), ("vmap", "L1"), ("jvp", "L1"), ("jvp", "mix"),
-        ("jacfwd", "L1"), ("jacfwd", "mix"), ("jacrev", "L0"), ("jacrev", "L1"),
+        ("vmap", "L1"), ("jvp", "L1"), ("jacfwd", "mix"), ("jacrev", "L0"),
+        thorough(("vmap", "L0")), thorough(("jvp", "mix")), thorough(("jacfwd", "L1")), thorough(("jacrev", "L1")),
     ],
 )  # fmt: skip
 def test_transforms_that_compile(

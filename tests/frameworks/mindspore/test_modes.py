@@ -109,6 +109,27 @@ def test_a_mode_that_cannot_be_recorded_is_refused_at_start(dump_path: Path) -> 
     assert not dump_path.exists()
 
 
+@pytest.mark.parametrize("level", ["mix", "L1"])
+def test_a_mode_that_cannot_be_recorded_later_ends_no_training(
+    level: str, dump_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    net = nn.SequentialCell(nn.Dense(2, 2))
+    debugger = PrecisionDebugger(write_config(dump_path, level=level))
+    modes = (ExecutionMode.PYNATIVE, ExecutionMode.KBYK, ExecutionMode.KBYK, ExecutionMode.PYNATIVE)
+    for mode in modes:
+        enter(mode)
+        debugger.start(net)
+        net(Tensor([[1.0, 2.0]], mindspore.float32))
+        debugger.stop()
+        debugger.step()
+    (warned,) = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert warned.startswith(
+        f"cannot record: start: level {level} with task statistics does not record compiled graphs"
+    )
+    assert "PYNATIVE_MODE" in warned and warned.endswith("training goes on, such steps are not recorded")
+    assert sorted(path.name for path in dump_path.iterdir()) == ["step0", "step3"]
+
+
 def test_saved_values_come_from_python_in_every_mode(dump_path: Path) -> None:
     net = nn.Dense(2, 2, "ones", "zeros")
     debugger = PrecisionDebugger(write_config(dump_path, level="debug"))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from mindspore import nn, ops
 from recording import FIGURES, Step, leaves, read_step, recording
+from thorough import thorough
 
 LEVELS = ("L0", "L1", "mix")
 
@@ -46,8 +47,13 @@ def same_bits(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bo
     return first.keys() == second.keys() and all(first[name].tobytes() == second[name].tobytes() for name in first)
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("name", ["residual", "lstm"])
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        ("residual", "L0"), ("lstm", "L1"), ("residual", "mix"),
+        thorough(("lstm", "L0")), thorough(("residual", "L1")), thorough(("lstm", "mix")),
+    ],
+)  # fmt: skip
 def test_figures_do_not_depend_on_the_task(ms: Any, dump_path: Path, name: str, level: str) -> None:
     steps = []
     for task in ("tensor", "statistics"):
@@ -149,8 +155,15 @@ def test_train_one_step_cell(ms: Any, dump_path: Path, level: str) -> None:
             assert step.backward("Cell.fc2.Dense")["input"][0]["shape"] == [4, 10]
 
 
-@pytest.mark.parametrize("level", ["L0", "mix"])
-@pytest.mark.parametrize("name", nets_mindspore.NETS)
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        each if (row + column) % 2 == 0 else thorough(each)
+        for row, name in enumerate(nets_mindspore.NETS)
+        for column, level in enumerate(["L0", "mix"])
+        for each in [(name, level)]
+    ],
+)
 def test_a_mindspore_that_does_not_show_its_graph(
     ms: Any, bare: dict[str, Any], dump_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, level: str
 ) -> None:

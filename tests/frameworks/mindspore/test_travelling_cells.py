@@ -140,6 +140,18 @@ def test_checkpoints_are_the_same(ms: Any, dump_path: Path, level: str) -> None:
     assert np.array_equal(copied.asnumpy(), net.scale.w.asnumpy())
 
 
+@pytest.mark.parametrize("level", ["L0", "mix"])
+def test_exported_graphs_hold_nothing_of_ours(ms: Any, dump_path: Path, level: str) -> None:
+    """A call into Python would make the file useless in any other process."""
+    net, file = nn.SequentialCell(nn.Dense(4, 4), nn.ReLU()), str(dump_path.with_name("net.mindir"))
+    with recording(net, dump_path, level=level):
+        expected = net(X).asnumpy()
+        mindspore.export(net, X, file_name=file, file_format="MINDIR")
+    content = Path(file).read_bytes()
+    assert b"Custom" not in content and b"frameworks/mindspore" not in content
+    assert np.array_equal(nn.GraphCell(mindspore.load(file))(X).asnumpy(), expected)
+
+
 FUNCTIONS: dict[str, Callable[[], Any]] = {
     "ops": lambda: ops.relu,
     "ops of a primitive": lambda: ops.add,

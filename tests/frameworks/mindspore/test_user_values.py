@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -180,3 +181,32 @@ def test_expanded_tensors_cost_what_they_hold(dump_path: Path, dtype: Any, task:
 def test_a_small_expanded_tensor_has_its_file(dump_path: Path) -> None:
     leaf, lines, step = recorded(dump_path, [mint.broadcast_to(Tensor([[3.0], [0.0]]), (2, 5))], task="tensor")
     assert step.array(leaf[0]).tolist() == [[3.0] * 5, [0.0] * 5] and not lines
+
+
+def _for_us(method: Any) -> Any:
+    """``method``, which ends the process when this package calls it."""
+
+    def of_the_user(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if "/msprobe_ms/" in sys._getframe(1).f_code.co_filename:
+            raise SystemExit("code of the user ran")
+        return method(self, *args, **kwargs)
+
+    return of_the_user
+
+
+class Hostile(Tensor):
+    shape, dtype = (property(_for_us(getattr(Tensor, name).__get__)) for name in ("shape", "dtype"))
+    asnumpy, is_contiguous, stride = (_for_us(getattr(Tensor, name)) for name in ("asnumpy", "is_contiguous", "stride"))
+
+
+@pytest.mark.parametrize("task", ["statistics", "tensor"])
+@pytest.mark.parametrize("of_class", [True, False])
+def test_methods_of_a_tensor_class_do_not_run(of_class: bool, task: str, dump_path: Path) -> None:
+    values = np.arange(6, dtype=np.float32).reshape(3, 2)
+    tensor = Hostile(values) if of_class else Tensor(values)
+    if not of_class:
+        for name in ("asnumpy", "is_contiguous", "stride"):
+            setattr(tensor, name, _for_us(getattr(Tensor, name)).__get__(tensor))
+    leaf, lines, _ = recorded(dump_path, tensor, task=task)
+    assert (leaf["type"], leaf["dtype"], leaf["shape"], leaf["Max"]) == ("mindspore.Tensor", "Float32", [3, 2], 5.0)
+    assert ("data_name" in leaf) == (task == "tensor") and not lines

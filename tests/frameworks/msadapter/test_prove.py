@@ -56,9 +56,23 @@ for level in ("L0", "mix"):
 """
 
 PROVE = """
+import json
+from pathlib import Path
+from msprobe_ms.accuracy.proof.operation import Workshop
+from msprobe_ms.accuracy.proof.prove import prove
+from msprobe_ms.accuracy.proof.question import question_of_dumps
+from msprobe_ms.comparison.run import Options
 from msprobe_ms.cli import main
-for level, node in (("L0", "act"), ("L0", "Module.fc.Linear.parameters_grad.0"), ("mix", "Functional.gelu.0")):
-    main(["prove", "-tp", f"adapter_{level}", "-gp", f"torch_{level}", "--node", node, "-o", "out"])
+
+proofs = []
+with Workshop() as workshop:
+    for level, node in (("L0", "Module.fc.Linear.parameters_grad.0"), ("mix", "Functional.gelu.0")):
+        proof = prove(question_of_dumps(Path(f"adapter_{level}"), Path(f"torch_{level}"), node, Options()), workshop)
+        trials = {trial.what: trial.agrees for trial in proof.trials}
+        proofs.append({"finding": proof.finding.value, "sentence": proof.sentence, "trials": trials})
+with open("proofs.json", "w") as file:
+    json.dump(proofs, file)
+main(["prove", "-tp", "adapter_L0", "-gp", "torch_L0", "--node", "act", "-o", "out"])
 """
 
 
@@ -74,14 +88,14 @@ def test_a_setting_and_a_gradient_are_named(tmp_path: Path) -> None:
     ):
         done = run_forked(*arguments, framework=framework, cwd=tmp_path, env=environment)
         assert done.returncode == 0, done.stdout + done.stderr
-    files = sorted((tmp_path / "out").glob("proof_*.json"))
-    setting, gradient, api = (json.loads(file.read_text()) for file in files)
-    assert setting["sentence"] == (
-        "fed the golden inputs, MSAdapter's GELU is right with approximate 'none'; the dump was made with 'tanh'"
+    (file,) = (tmp_path / "out").glob("proof_*.json")
+    setting = json.loads(file.read_text())
+    gradient, api = json.loads((tmp_path / "proofs.json").read_text())
+    assert setting["sentence"].startswith(
+        "the setting `approximate` differs: 'tanh' in MSAdapter's GELU, 'none' in PyTorch's GELU; "
     )
     assert gradient["finding"] == "input"
-    assert "the gradient that arrives at MSAdapter's Linear differs already" in gradient["sentence"]
+    assert "MSAdapter's Linear is right, but the gradient that arrives at it already differs" in gradient["sentence"]
     assert "look at Module.act.GELU.backward.0, which made it" in gradient["sentence"]
     assert api["finding"] == "setting"
-    by_what = {trial["what"]: trial["agrees"] for trial in api["trials"]}
-    assert by_what["the same call in MSAdapter here, beside float64"] is True
+    assert api["trials"]["the same call run here in MSAdapter, compared with float64"] is True

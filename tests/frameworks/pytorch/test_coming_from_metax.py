@@ -166,6 +166,7 @@ def test_ranks_are_those_of_the_group() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
+        ({"record_level": [2]}, "record_level [2] is not accepted; use 2 (tensors)"),
         ({"record_level": 3}, "record_level 3 is not accepted; use 2 (tensors)"),
         ({"op_range": ["torch.nn.ReLU.2.fwd"]}, "op_range ['torch.nn.ReLU.2.fwd'] is not accepted; give two ends"),
         ({"op_range": ["ReLU", None]}, "op_range: 'ReLU' is no operator; give its name, such as \"torch.nn.Conv1d."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import re
 import shlex
@@ -22,7 +23,9 @@ from safetensors.numpy import save_file
 from msprobe_ms import msit
 from msprobe_ms.cli.main import main
 from msprobe_ms.compat.msit import _HOOKED, _Hooked
+from msprobe_ms.compat.msit_selection import module_pattern
 from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.patterns import matcher
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.recording.entry_points import every_python
@@ -318,6 +321,11 @@ def test_the_import_name_gives_the_very_objects() -> None:
         ({"dump_weight": True, "dump_last_logits": True}, "each record one thing alone"),
         ({"device_id": "npu:0"}, "device_id 'npu:0' is not accepted; give a number"),
         ({"module_list": [torch.nn.Linear(1, 1)]}, "module_list: Linear("),
+        ({"module_list": "Linear"}, "module_list: ['Linear'] is not accepted; give classes of modules"),
+        ({"module_list": 5}, "module_list: [5] is not accepted; give classes of modules"),
+        ({"mode": 5}, "mode 5 is not accepted"),
+        ({"mode": ["module", ["api"]]}, "mode ['module', ['api']] is not accepted"),
+        ({"tensor_part": torch.tensor(2)}, "tensor_part tensor(2) is not accepted"),
         ({"seed": "x"}, "seed 'x' is not accepted"),
     ],
 )
@@ -325,6 +333,28 @@ def test_mistakes_are_told(arguments: dict[str, Any], told: str) -> None:
     with pytest.raises(UsageError) as refused:
         msit.DumpConfig(**arguments)
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("tokens", [range(10**9), itertools.count()])
+def test_more_tokens_than_can_be_are_refused_at_once(tokens: Any, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="argument step: more than 1000000 numbers"):
+        msit.register_hook(Model(), msit.DumpConfig(tmp_path, token_range=tokens))
+
+
+def test_tokens_that_can_be_read_but_once(tmp_path: Path) -> None:
+    model = Model()
+    msit.register_hook(model, msit.DumpConfig(tmp_path, token_range=iter([1])))
+    msit.set_dump_path(tmp_path / "moved")  # the configuration is read again
+    for _ in range(3):
+        model(torch.ones(1, 4))
+    assert list(dumps(tmp_path / "moved/msit_dump")) == [1]
+
+
+def test_any_number_of_gaps_in_a_path() -> None:
+    """Tried one by one, the places of so many gaps would take years for a single name."""
+    matches = matcher(module_pattern("root." + "*" * 40 + "layers.*.*.*.*.*.*.*.*.*.*.*.*.b*"))
+    assert not matches("Module.layers" + ".a" * 60 + ".Linear.forward.0")
+    assert matches("Module.layers" + ".a" * 60 + ".b.fc.Linear.forward.0")
 
 
 def test_what_only_ascend_has_is_refused_by_name(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import types
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -376,7 +377,8 @@ def test_a_second_debugger_takes_over_when_it_starts(dump_path: Path) -> None:
         (
             {"level": "L0"},
             net(),
-            "no module of Sequential was called between start and stop; is it the network that was given to start?",
+            "no module of Sequential was called between start and stop. Either an exception ended the step before "
+            "that, or the step calls another network than the one that start was given",
         ),
         (
             {"level": "L0"},
@@ -386,7 +388,8 @@ def test_a_second_debugger_takes_over_when_it_starts(dump_path: Path) -> None:
         (
             {"level": "L0"},
             torch.nn.Linear(2, 2),
-            "no module of Linear was called between start and stop; is it the network that was given to start?",
+            "no module of Linear was called between start and stop. Either an exception ended the step before that, or "
+            "the step calls another network than the one that start was given",
         ),
         ({"level": "L1"}, None, "no API that level L1 records was called between start and stop"),
     ],
@@ -402,6 +405,64 @@ def test_a_step_without_entries_says_why(
     debugger.step()
     folder = dump_path / "step0" / f"proc{os.getpid()}"
     assert f"{folder}: nothing was recorded: {why}" in caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("level", "place", "why"),
+    [
+        ("L0", "before", "before any module of Failing was called"),
+        ("L0", "inside", "before Module.inner.Raising.forward.0 returned"),
+        ("mix", "inside", "before Module.inner.Raising.forward.0 returned"),
+        ("L1", "before", "before any API that level L1 records was called"),
+    ],
+)
+def test_a_step_that_an_exception_ended_names_it(
+    dump_path: Path, level: str, place: str, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Raising(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(2))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise ValueError("a wrong mask\nand more")
+
+    class Failing(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Raising()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if place == "before":
+                raise ValueError("a wrong mask\nand more")
+            return self.inner(x)
+
+    debugger = PrecisionDebugger(write_config(dump_path, level=level))
+    try:
+        raise KeyError("an exception of before, which ended nothing")
+    except KeyError:
+        debugger.start(model := Failing())
+        with suppress(ValueError):
+            try:
+                model(torch.ones(1, 2))
+            finally:
+                debugger.stop()
+    debugger.step()
+    (said,) = [message for message in caplog.messages if "nothing was recorded" in message]
+    assert said.endswith(f"nothing was recorded: an exception ended the step {why} (ValueError: a wrong mask)")
+
+
+def test_a_step_whose_exception_was_handled_elsewhere_says_that_there_may_be_one(
+    dump_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    debugger, model = PrecisionDebugger(write_config(dump_path, level="L0")), net()
+    debugger.start(model)
+    with suppress(RuntimeError):
+        model(torch.ones(1, 3))
+    debugger.stop()
+    debugger.step()
+    said = "Module.0.Linear.forward.0 began but did not return. Either it raised an exception, or stop was called"
+    assert any(f"nothing was recorded: {said}" in message for message in caplog.messages)
 
 
 def test_a_data_mode_that_keeps_nothing_is_named(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -249,7 +249,7 @@ def test_a_gradient_lost_behind_one_part_is_missed(healthy, tmp_path: Path, task
     behind(Tensor.detach)(net)
     missing, *others = outcome(recorded(tmp_path, net, task), healthy(True, task)).comparison.origins
     assert missing.kind == "missing gradient" and ".attention.q + k + v.Linear." in missing.target
-    assert missing.details[0] == "of the layers that are one on the other side q, v have one"
+    assert missing.details[0] == "of the layers that are fused on the other side, q, v have a gradient"
     # What the attention hands back lacks the same branch.
     assert "Module.attention.Attention.backward.0.output.0" not in [each.target for each in others]
 

@@ -96,10 +96,10 @@ def said_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Compare:
 
 def test_only_what_both_have_is_compared(said_of: Compare, tmp_path: Path) -> None:
     record_both(tmp_path)
-    assert said_of("-lm").startswith("CONSISTENT as far as it goes, but INCOMPLETE")
+    assert said_of("-lm").startswith("INCOMPLETE: what was compared agrees, but")
     said = said_of("--consistent_check", "--backend", "fsdp")
     assert said.startswith("CONSISTENT: ") and "layers.0.attention.qkv_proj = " in said
-    assert "backward" not in said and "paired: 12 of 12 modules" in said
+    assert "backward" not in said and "paired: 12 of 13 modules (1 by their outputs only)" in said
 
 
 def test_what_the_inference_computes_otherwise_is_found(

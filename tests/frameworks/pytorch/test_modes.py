@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.autograd.graph import saved_tensors_hooks
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
+from torch.utils._pytree import tree_map_only
 from torch.utils.flop_counter import FlopCounterMode
 
 from msprobe_ms.frameworks.pytorch import modes
@@ -96,6 +97,53 @@ class Logged(torch.Tensor):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         cls.seen.append(told(func, types, args, kwargs))
         return super().__torch_function__(func, types, args, kwargs)
+
+
+class Wrapped(torch.Tensor):
+    """A tensor that holds another and is told of operations."""
+
+    seen: ClassVar[list[str]] = []
+
+    @staticmethod
+    def __new__(cls, inner: torch.Tensor, requires_grad: bool = False) -> Any:
+        return torch.Tensor._make_wrapper_subclass(
+            cls, inner.shape, dtype=inner.dtype, device=inner.device, requires_grad=requires_grad
+        )
+
+    def __init__(self, inner: torch.Tensor, requires_grad: bool = False) -> None:
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.seen.append(str(func))
+        args, kwargs = tree_map_only(Wrapped, lambda each: each.inner, (args, kwargs or {}))
+        return tree_map_only(torch.Tensor, Wrapped, func(*args, **kwargs))
+
+
+class Twice(nn.Module):
+    """Uses its argument in several places."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * x + x.sin()
+
+
+@pytest.mark.parametrize("level", ["L0", "mix"])
+def test_classes_that_hold_tensors_see_what_they_see_without_the_tool(dump_path: Path, level: str) -> None:
+    net = nn.Sequential(Twice(), Twice())
+
+    def seen() -> tuple[list[str], torch.Tensor]:
+        Wrapped.seen.clear()
+        x = Wrapped(torch.arange(3.0), True)
+        net(x).sum().backward()
+        return [*Wrapped.seen], x.grad.inner
+
+    without, gradient = seen()
+    with record(net, level=level, dump_path=dump_path):
+        recorded, same = seen()
+    assert recorded == without
+    assert torch.equal(same, gradient)
+    (leaf,) = read_step(dump_path).data["Module.0.Twice.backward.0"]["output"]
+    assert leaf["shape"] == [3]
 
 
 #: What gradients in memory of their own are taken over by; which it is does not matter to what is computed.

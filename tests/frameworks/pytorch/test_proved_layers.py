@@ -10,8 +10,9 @@ from torch import nn
 
 from msprobe_ms.accuracy.proof.operation import Workshop
 from msprobe_ms.accuracy.proof.prove import prove
-from msprobe_ms.accuracy.proof.question import question_of_dump
+from msprobe_ms.accuracy.proof.question import question_of_dump, question_of_dumps
 from msprobe_ms.accuracy.proof.verdict import Finding
+from msprobe_ms.comparison.run import Options
 from msprobe_ms.pytorch import PrecisionDebugger
 
 #: Name → layer, shape of its input (None: indices), and what is told of its settings.
@@ -79,3 +80,22 @@ def test_a_gradient_that_was_recorded_otherwise_is_wrong(dump: Path) -> None:
         torch.save(gradient, file)
     assert proof.finding is Finding.OPERATOR
     assert "backward" in proof.trials[0].note or "output.0" in proof.trials[0].note
+
+
+def test_statistics_of_few_elements_tell_a_setting_whatever_numbers_are_drawn(tmp_path: Path) -> None:
+    layers = {"few": (4, 16), "fewer": (3, 8), "more": (8, 32)}
+    for side, approximate in (("target", "tanh"), ("golden", "none")):
+        torch.manual_seed(2)
+        net = nn.ModuleDict({name: nn.GELU(approximate) for name in layers})
+        debugger = PrecisionDebugger(level="L0", dump_path=tmp_path / side, step=[0])
+        debugger.start(net)
+        for name, shape in layers.items():
+            net[name](0.4 * torch.randn(*shape))
+        debugger.stop()
+        debugger.step()
+    with Workshop() as workshop:
+        for name in layers:
+            question = question_of_dumps(tmp_path / "target", tmp_path / "golden", name, Options(align=True))
+            proof = prove(question, workshop)
+            assert proof.finding is Finding.SETTING, f"{name}: {proof.sentence}"
+            assert "had approximate 'tanh'" in proof.sentence

@@ -14,19 +14,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from combinations import pairwise
+from thorough import thorough
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from msprobe_ms.dump.writing.writer import ERROR_LOG, TENSOR_FOLDER
+from msprobe_ms.frameworks.compiled_call import CompilerCall
 from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.pytorch import PrecisionDebugger, seed_all
+from msprobe_ms.recording.hooks.compiled import CompilerCalls
 from msprobe_ms.support.errors import UsageError
 
 LEVELS = ("L0", "L1", "mix")
@@ -198,7 +202,13 @@ def trained_alone(net: str) -> list[torch.Tensor]:
     return train(*NETS[net], lambda _: None)
 
 
-@pytest.mark.parametrize(("net", "level", "task"), pairwise([*NETS], LEVELS, ["statistics", "tensor"]))
+@pytest.mark.parametrize(
+    ("net", "level", "task"),
+    [
+        each if place % len(LEVELS) == place // len(LEVELS) % len(LEVELS) else thorough(each)  # each net at one level
+        for place, each in enumerate(pairwise([*NETS], LEVELS, ["statistics", "tensor"]))
+    ],
+)
 def test_neutral(net: str, level: str, task: str, dump_path: Path) -> None:
     """Loss, gradients, buffers and random state are bit-identical with and without the tool."""
     plain = trained_alone(net)
@@ -814,6 +824,17 @@ def test_compiled_and_scripted_code(level: str, dump_path: Path, caplog: pytest.
     assert torch.equal(compiled(x), expected)
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_scripted_modules_are_named_once(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    net = nn.ModuleDict({"scripted": torch.jit.script(nn.Linear(2, 2))})
+    debugger = PrecisionDebugger(dump_path=dump_path, level="L0")
+    for _ in range(3):
+        debugger.start(net)
+        debugger.stop()
+        debugger.step()
+    assert caplog.text.count("the module scripted is compiled or scripted") == 1
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_compiled_functions(level: str, dump_path: Path) -> None:
     """A compiled function that calls recorded modules is recorded call by call, and is whole again afterwards."""
@@ -828,6 +849,66 @@ def test_compiled_functions(level: str, dump_path: Path) -> None:
         assert torch.equal(compiled(x), expected)
     assert not any(name.startswith("Module") for name in read_step(dump_path).data if level == "L1")
     assert torch.equal(compiled(x), expected)
+
+
+@pytest.mark.parametrize("level", ["L0", "mix"])
+def test_what_may_not_be_split_is_compiled_whole(level: str, dump_path: Path) -> None:
+    net, x = TwoLinear(), torch.randn(2, 6)
+
+    @torch.compile(backend="eager", fullgraph=True)
+    def compiled(x: torch.Tensor) -> torch.Tensor:
+        return F.softmax(net(x), -1)
+
+    expected = F.softmax(net(x), -1)
+    with recording(net, dump_path, level):
+        assert torch.equal(compiled(x), expected) and torch.equal(compiled(x), expected)
+        exported = torch.export.export(net, (x,), strict=True)
+        net(x)
+    assert torch.equal(compiled(x), expected) and torch.equal(exported.module()(x), net(x))
+    assert any(name.startswith("Module.fc") for name in read_step(dump_path).data)
+
+
+class OneCompiler:
+    """A framework that has a compiler once another call has imported it."""
+
+    def __init__(self) -> None:
+        self.imported = False
+        self.compile = self._import
+        self.convert = lambda: [hook.there for hook in self.hooks]
+        self.hooks = [Hook()]
+
+    def _import(self) -> None:
+        self.imported = True
+
+    def compiler_calls(self) -> list[CompilerCall]:
+        calls = [CompilerCall(self, "compile")]
+        return [*calls, CompilerCall(self, "convert")] if self.imported else calls
+
+    def prepare(self) -> None:
+        pass
+
+
+class Hook:
+    there = True
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        self.there = False
+        yield
+        self.there = True
+
+
+def test_hooks_are_away_in_a_compiler_that_is_imported_by_its_first_call() -> None:
+    framework = OneCompiler()
+    recorder: Any = SimpleNamespace(blind=nullcontext)
+    calls = CompilerCalls(cast(Any, framework), recorder, framework.hooks)
+    calls.install()
+    assert framework.convert() == [True]
+    framework.compile()
+    assert framework.convert() == [False]
+    calls.remove()
+    framework.compile()
+    assert framework.convert() == [True]
 
 
 def test_printing_is_not_recorded(dump_path: Path) -> None:

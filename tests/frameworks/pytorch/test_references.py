@@ -218,6 +218,8 @@ def test_scaled_dot_product_attention(causal: bool, shape: tuple[int, ...]) -> N
         assert_same(own, F.scaled_dot_product_attention, q, k, v, seen)
     grouped = k[:, :2].copy(), v[:, :2].copy()
     assert_same(own, F.scaled_dot_product_attention, q, *grouped, is_causal=causal, enable_gqa=True)
+    alone = (tensor[0, 0].copy() for tensor in (q, k, v))
+    assert_same(own, F.scaled_dot_product_attention, *alone, is_causal=causal)
 
 
 @pytest.mark.parametrize("layout", ["BNSD", "BSND", "BSH", "SBH"])

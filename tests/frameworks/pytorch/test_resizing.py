@@ -13,7 +13,6 @@ import torch.distributed as dist
 from recording import read_step, write_config
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
 
 from msprobe_ms.pytorch import PrecisionDebugger, record
 
@@ -52,6 +51,21 @@ def test_results_and_gradients_too(dump_path: Path) -> None:
     assert read_step(dump_path).data["Torch.add.1.forward"]["output"][0]["shape"] == [100]
 
 
+def test_parameters_that_are_swapped_for_others(dump_path: Path) -> None:
+    net = nn.Sequential(nn.Linear(4, 3))
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        with record(net, level="mix", dump_path=dump_path):
+            net.double()
+            net(torch.ones(2, 4, dtype=torch.float64)).sum().backward()
+            net.float()
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    assert net[0].weight.dtype == torch.float32
+    assert not any(parameter._backward_hooks for parameter in net.parameters())
+    assert read_step(dump_path).data["Module.0.Linear.forward.0"]["output"][0]["dtype"] == "torch.float64"
+
+
 @contextmanager
 def alone(file: Path) -> Iterator[Any]:
     """A job of one process."""
@@ -63,6 +77,9 @@ def alone(file: Path) -> Iterator[Any]:
 
 
 def trained(mesh: Any, level: str | None, dump_path: Path) -> list[torch.Tensor]:
+    # Half a second, which those that only collect this file need not spend.
+    from torch.distributed.fsdp import fully_shard
+
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
     for each in (net[0], net[2], net):

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from msprobe_ms.arrays.stored import load_stored
 from msprobe_ms.arrays.torch_file import load_tensor
+from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.support.errors import DumpFormatError
 
 PLAIN = [
@@ -353,3 +354,16 @@ def test_reads_without_torch(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[0.0, 1.0, 2.0]", done.stderr
+
+
+def test_an_interrupted_writer_ends_its_file_while_that_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(opener: object, writer: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(torch.serialization._opener, "__init__", interrupted)
+    file = io.BytesIO()
+    with pytest.raises(KeyboardInterrupt) as raised:
+        PyTorch().save_tensor(torch.ones(3), None, file)
+    # Freed later, the writer would write into a closed file, and PyTorch end the process.
+    assert raised.tb is not None
+    assert file.getvalue()

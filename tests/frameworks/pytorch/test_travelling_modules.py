@@ -18,6 +18,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from recording import read_step
+from thorough import thorough
 from torch import nn
 from torch.utils import _device
 
@@ -79,8 +80,15 @@ WAYS: dict[str, Callable[[nn.Module], nn.Module]] = {
 }
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("way", "level"),
+    [
+        each if row % len(LEVELS) == column else thorough(each)
+        for row, way in enumerate(WAYS)
+        for column, level in enumerate(LEVELS)
+        for each in [(way, level)]
+    ],
+)
 def test_a_copy_is_what_it_is_without_the_tool(dump_path: Path, level: str, way: str) -> None:
     net = network()
     before, expected = hooks(net), net(x())

@@ -1,11 +1,12 @@
-"""Makes functions of torch wrong in the process that checks run APIs in, and nowhere else: one fault each."""
+"""Makes functions of torch wrong in the processes that checks run APIs in, and nowhere else: one fault each."""
 
 import os
 import signal
 import sys
 import time
 
-if "device" in sys.orig_argv and "msprobe_ms.accuracy.execution.server" in sys.orig_argv:
+
+def make_faulty() -> None:
     import torch
     from torch.nn import functional
 
@@ -57,7 +58,7 @@ if "device" in sys.orig_argv and "msprobe_ms.accuracy.execution.server" in sys.o
     torch.softmax = softmax
     functional.layer_norm = layer_norm
     genuine_sub, genuine_mean, genuine_gather = torch.sub, torch.mean, torch.gather
-    genuine_mul, genuine_exp, genuine_erf, genuine_matmul = torch.mul, torch.exp, torch.erf, torch.matmul
+    genuine_mul, genuine_exp, genuine_matmul = torch.mul, torch.exp, torch.matmul
     torch.sub = lambda a, b: genuine_sub(b, a)
     torch.mean = lambda input, dim: genuine_mean(input, 1 - dim)
     torch.sum = half_sum
@@ -71,3 +72,17 @@ if "device" in sys.orig_argv and "msprobe_ms.accuracy.execution.server" in sys.o
     torch.sin = dies
     torch.sinh = exits
     torch.cosh = hangs
+
+
+if "msprobe_ms.accuracy.execution.server" in sys.orig_argv:
+    from msprobe_ms.accuracy.execution import roles
+
+    genuine_finder = roles.finder
+
+    def finder(role):
+        """That of a role, and nothing wrong with the references."""
+        if role.name == "device":
+            make_faulty()
+        return genuine_finder(role)
+
+    roles.finder = finder

@@ -1,4 +1,5 @@
-"""The pass in C gives what numpy does, of any elements anywhere in memory, and the same bits however they lie."""
+"""The pass in C gives what numpy does, of any elements anywhere in memory, and the same bits however they lie; as text,
+what the leaf of these figures gives."""
 
 from __future__ import annotations
 
@@ -16,10 +17,11 @@ from hypothesis.extra import numpy as hnp
 
 from msprobe_ms.arrays import one_pass
 from msprobe_ms.arrays.dtypes import widen
-from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, elements_of, kind_of, sums
+from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, elements_of, kind_of, leaf_text, sums
 from msprobe_ms.arrays.sketch import decode
 from msprobe_ms.arrays.sketch_map import BLOCK
 from msprobe_ms.arrays.statistics import Statistics, statistics, summary, summary_of
+from msprobe_ms.dump.writing.json_text import LEAF_LEVEL, TensorLeaf, leaf_frame, value_text
 
 pytestmark = pytest.mark.skipif(
     not one_pass.is_built() and shutil.which(os.environ.get("CC", "cc")) is None, reason="there is no compiler"
@@ -103,6 +105,18 @@ def test_any_array(array: np.ndarray) -> None:
     assert elements is not None
     assert_equal(summary_of(elements, sketch=True), array)
     assert summary(array) == summary_of(elements, sketch=True) or np.isnan(np.sum(array, dtype=np.float64))
+    assert_text(elements)
+
+
+def assert_text(elements: Elements) -> None:
+    """The text of a leaf that the pass gives is that of the leaf which holds its figures."""
+    found, depth = summary_of(elements, sketch=True), LEAF_LEVEL + len(elements.shape)
+    for sketch, requires_grad in ((None, None), (found[1], True)):
+        leaf = TensorLeaf("torch.Tensor", elements.dtype, elements.shape, *found[0], requires_grad, sketch=sketch)
+        frame = leaf_frame("torch.Tensor", elements.dtype, elements.shape, requires_grad)
+        text = leaf_text(elements, frame, sketch=sketch is not None)
+        assert value_text([text], LEAF_LEVEL - 1) == value_text([leaf], LEAF_LEVEL - 1)
+        assert value_text([text], depth) == value_text([leaf], depth)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -158,6 +172,7 @@ def test_narrow_floats(dtype: str, size: int) -> None:
     elements = elements_at(codes.ctypes.data, kind, codes.shape, None)
     assert elements is not None
     assert_equal(summary_of(elements, sketch=True), widen(codes, dtype))
+    assert_text(elements)
 
 
 def test_every_half() -> None:

@@ -70,6 +70,13 @@ def test_every_pair_of_finite_values_is_counted_once(golden: np.ndarray, seed: i
     assert found.high == max(target[finite].max(), golden[finite].max())
 
 
+def test_a_value_is_in_the_bin_that_begins_at_or_below_it() -> None:
+    edges = np.linspace(-3.1, 7.3, pictures.SIDE + 1)
+    values = np.concatenate([edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf), [-9.0, 9.0]])
+    bins = np.clip(np.searchsorted(edges, values, "right") - 1, 0, pictures.SIDE - 1)
+    np.testing.assert_array_equal(pictures._bins(values, edges), bins)
+
+
 def test_equal_values_lie_on_the_diagonal() -> None:
     values = np.random.default_rng(0).standard_normal(1000).astype(np.float16)
     found = scatter(values, values)

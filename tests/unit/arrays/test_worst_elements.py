@@ -53,6 +53,14 @@ def test_blocks_give_what_one_piece_would() -> None:
     assert "axis 1 of size 4000: index 7 holds 100.0%, 1 of 4000 hold 90 %  <-- concentrated" in text
 
 
+def test_without_causes_it_says_where_the_tensors_differ() -> None:
+    golden = np.random.default_rng(0).standard_normal((40, 30))
+    target = golden * np.where(np.arange(30) == 3, 0.5, 1.0)
+    whole, found = study(target, golden), study(target, golden, causes=False)
+    assert (found.absolute, found.largest, found.axes) == (whole.absolute, whole.largest, whole.axes)
+    assert (found.relative.total(), found.largest_relative, found.likeness) == (0, [], "")
+
+
 def test_decades_of_the_errors() -> None:
     golden = np.array([1.0, 2.0, 4.0, 0.0, 8.0])
     target = golden + np.array([0.0, 0.5, 0.05, 3.0, 0.0])

@@ -43,8 +43,8 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Record without a process a round: the commands are the recorder's arguments."""
 
     def run(side: Side) -> int:
-        calls, *wrong = map(int, side.command)
-        record(side.config, calls, wrong[0] if wrong else -1, len(wrong) > 1)
+        calls, wrong, fades, more = (*map(int, side.command), *(-1, 0, -1)[len(side.command) - 1 :])
+        record(side.config, calls, wrong, bool(fades), more)
         return 0
 
     monkeypatch.setattr(rounds, "_run", run)
@@ -93,13 +93,24 @@ def test_a_step_that_is_right_has_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("in_this_process")
-def test_a_call_that_one_side_alone_has_is_the_finding(tmp_path: Path) -> None:
-    sides = (
-        Side("target", config(tmp_path / "a.json"), ["640"]),
-        Side("golden", config(tmp_path / "b.json"), ["512"]),
-    )
-    decision, _ = bisect(sides, tmp_path / "out", skip=64, factor=8, resume=False, tell=lambda line: None)
-    assert decision.found == "Torch.add.575.forward" and decision.said.endswith("is on one side alone")
+@pytest.mark.parametrize(
+    ("target", "golden", "found"),
+    [
+        (["640"], ["512"], "Torch.add.512.forward"),
+        (["512"], ["640"], "Torch.add.512.forward"),
+        (["2000", "-1", "0", "700"], ["2000"], "Torch.clone.0.forward"),
+        (["2000"], ["2000", "-1", "0", "63"], "Torch.clone.0.forward"),
+        (["2000", "30", "0", "700"], ["2000"], "Torch.add.30.forward"),
+        (["2000", "900", "0", "700"], ["2000"], "Torch.clone.0.forward"),
+    ],
+)
+def test_a_call_that_one_side_alone_has_is_the_finding(
+    tmp_path: Path, target: list[str], golden: list[str], found: str
+) -> None:
+    sides = (Side("target", config(tmp_path / "a.json"), target), Side("golden", config(tmp_path / "b.json"), golden))
+    decision, told = bisect(sides, tmp_path / "out", skip=64, factor=8, resume=False, tell=lambda line: None)
+    assert decision.found == found, told
+    assert len(told) <= 5
 
 
 @pytest.mark.processes
@@ -111,7 +122,7 @@ def test_a_bisection_that_was_cut_off_goes_on(tmp_path: Path, capsys: pytest.Cap
     asked += [str(tmp_path / "b.json"), "900"]
     assert main(asked) == 0
     shown = capsys.readouterr().out
-    assert "FOUND: Torch.add.700.forward: what goes in agrees, what comes out differs" in shown
+    assert "FOUND: Torch.add.700.forward: its inputs agree, its outputs differ" in shown
     assert [(tmp_path / name).read_bytes() for name in ("a.json", "b.json")] == before
     state = json.loads((tmp_path / "out" / "bisect.json").read_text())
     whole = len(state["rounds"])

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compare_parts import scale_against_good
+from large_files import large_npy
 
 from msprobe_ms.cli.main import main
 
@@ -21,6 +22,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     np.save("golden.npy", golden)
     np.save("target.npy", target)
     np.save("turned.npy", golden.T)
+    large_npy(Path("large.npy"))
     return tmp_path
 
 
@@ -70,6 +72,7 @@ def test_files_and_dumps(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
         ("dc -n golden.npy -f onnx", "msprobe: dc: argument -f: invalid choice: 'onnx'"),
         ("vc -m nowhere -g nowhere", "msprobe: nowhere"),
         ("pt -n a\0b.npy", "msprobe: "),
+        ("pt -n large.npy", "msprobe: not enough memory"),
     ],
 )
 def test_a_line_that_cannot_be_done_costs_itself(

@@ -33,10 +33,23 @@ def test_what_may_have_been_meant(
     assert text in told
 
 
-def test_options_after_a_script_are_the_scripts_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("before", [["--step", "0", "--task=statistics"], ["-stp", "1", "--"], ["--lev", "L0"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--levl", "x", "--lm"],
+        ["-s", "5", "--s", "--c=1", "-h", "--help", "--version"],  # the beginnings of several options of ours
+        ["--", "-m", "--step", "nonsense"],
+        ["x", "--", "--exec", "--lang"],
+        ["-", "", "---"],
+    ],
+)
+def test_what_follows_a_script_is_the_scripts_own(
+    before: list[str], arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "train.py").write_text("import sys\nprint(sys.argv[1:])\n")
-    assert main(["run", "--dump_path", str(tmp_path), str(tmp_path / "train.py"), "--levl", "x", "--lm"]) == 0
-    assert "['--levl', 'x', '--lm']" in capsys.readouterr().out
+    assert main(["run", "--dump_path", str(tmp_path), *before, str(tmp_path / "train.py"), *arguments]) == 0
+    assert f"{arguments}\n" in capsys.readouterr().out
 
 
 def test_a_folder_that_cannot_be_written_is_known_before_the_work(

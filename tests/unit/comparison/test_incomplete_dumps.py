@@ -42,7 +42,7 @@ def test_a_dump_that_was_cut_off_is_incomplete(
     target, golden = reversed(cut) if turned else cut
     assert main(["compare", "-tp", str(target), "-gp", str(golden), "-o", str(tmp_path / "out"), "--exit-code"]) == 0
     printed, side = capsys.readouterr().out, "golden" if turned else "target"
-    assert "CONSISTENT as far as it goes, but INCOMPLETE: a dump is not whole" in printed
+    assert "INCOMPLETE: what was compared agrees, but a dump is not whole" in printed
     told = f"{side}: {cut[0] / 'dump.json'}: not valid JSON"
     assert told in printed
     (file,) = (tmp_path / "out").glob("compare_summary_*.json")
@@ -51,6 +51,58 @@ def test_a_dump_that_was_cut_off_is_incomplete(
     assert content["damage"][0].startswith(told)
     with pytest.raises(AssertionError, match=r"not valid JSON.*the 3 entries before it are read"):
         msprobe_ms.assert_consistent(target, golden)
+
+
+_FIGURES = {"Max": 1.0, "Min": 0.0, "Mean": 0.5, "Norm": 1.5}
+_TENSOR = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2, 2], **_FIGURES}
+
+
+def _dump(folder: Path, leaf: dict[str, object]) -> Path:
+    """A dump of two calls, of which the first gave out ``leaf``."""
+    folder.mkdir()
+    data = {f"Torch.relu.{call}.forward": {"input_args": [_TENSOR], "output": [_TENSOR]} for call in range(2)}
+    data["Torch.relu.0.forward"]["output"] = [leaf]  # type: ignore[list-item]
+    text = json.dumps({"task": "statistics", "level": "L1", "framework": "pytorch", "data": data})
+    (folder / "dump.json").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"Max": "abc"},
+        {"Norm": [1.5]},
+        dict.fromkeys(_FIGURES, "abc"),
+        {"shape": [-1, -5]},
+        {"shape": [2**62, 2**62]},
+        {"dtype": 5},
+        {"data_name": "Torch.relu.0.forward.output.0.npy", **dict.fromkeys(_FIGURES)},
+    ],
+    ids=str,
+)
+def test_a_value_that_cannot_be_compared_is_not_told_to_agree(nonsense: dict[str, object], tmp_path: Path) -> None:
+    target, golden = (_dump(tmp_path / side, {**_TENSOR, **nonsense}) for side in ("target", "golden"))
+    result = msprobe_ms.compare(target, golden)
+    assert (result.verdict, result.summary["not_compared"]) == ("incomplete", 1)
+    assert "but 1 value that was recorded could not be compared" in str(result)
+    assert "3 values compared" in str(result)
+    assert "Torch.relu.0.forward.output.0" in str(result)
+    beside_whole = msprobe_ms.compare(target, _dump(tmp_path / "whole", _TENSOR))
+    assert beside_whole.verdict != "consistent"
+
+
+@pytest.mark.parametrize(
+    ("figure", "verdict"), [("NaN", "divergent"), ("-inf", "divergent"), ("1.0", "consistent"), ("abc", "incomplete")]
+)
+def test_a_number_that_was_written_as_text_is_compared(figure: str, verdict: str, tmp_path: Path) -> None:
+    target = _dump(tmp_path / "target", {**_TENSOR, "Max": figure})
+    assert msprobe_ms.compare(target, _dump(tmp_path / "golden", _TENSOR)).verdict == verdict
+
+
+def test_tensors_without_elements_have_nothing_to_compare(tmp_path: Path) -> None:
+    empty = {**_TENSOR, "shape": [0], **dict.fromkeys(_FIGURES), "md5": "00000000"}
+    without = {name: value for name, value in empty.items() if name != "md5"}
+    assert msprobe_ms.compare(_dump(tmp_path / "a", empty), _dump(tmp_path / "b", without)).verdict == "consistent"
 
 
 @pytest.mark.usefixtures("one_worker")

@@ -57,7 +57,7 @@ def test_a_file_that_contradicts_is_told_and_its_figures_stand_in(
     np.save(file, content)
     comparison = compare_dumps(target, golden, Options())
     lines = list(verdict_lines(Outcome("", target, golden, comparison, [])))
-    told = "1 of 4 tensors are not what dump.json says of them; their statistics were compared instead, which tell less"
+    told = "1 of 4 tensors are not what dump.json says of them; their statistics were compared instead, which show less"
     assert lines[lines.index(told) + 1] == f"  the first: {file}: {said}"
     assert lines[0].startswith("CONSISTENT")
     rows = list(comparison.rows)

@@ -21,9 +21,10 @@ from repository import ROOT
 
 from msprobe_ms.config import Config, load_config
 from msprobe_ms.config.load import DEFAULT_FILE
-from msprobe_ms.config.model import GENERAL_KEYS, SECTION_KEYS, GeneralWithoutEffect, SectionWithoutEffect
+from msprobe_ms.config.model import GENERAL_KEYS, SECTION_KEYS
 from msprobe_ms.config.values import MOST_NUMBERS, numbers
 from msprobe_ms.config.vocabulary import ONLINE_KEYS
+from msprobe_ms.config.without_effect import GeneralWithoutEffect, SectionWithoutEffect
 from msprobe_ms.recording.selection.filters import Range
 from msprobe_ms.support.errors import ConfigError
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from repository import ROOT
 
-from msprobe_ms.config.values import Rejected, scope_range
+from msprobe_ms.config.scope import scope_range
+from msprobe_ms.config.values import Rejected
 from msprobe_ms.dump.dialects import DIALECTS, apis_by_prefixes, outside_frameworks, same_apis
 from msprobe_ms.dump.names import api_entry, module_entry, parse_entry
 from msprobe_ms.dump.reading.reader import read_dump

@@ -12,8 +12,10 @@ import pytest
 from rank_dumps import call, leaf, write_dump
 
 from msprobe_ms.cli import main
+from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.environment.collect import SECTIONS, Collection, collect, read_collection, write_collection
 from msprobe_ms.environment.compare import ConfigRow, Status, compare_collections
+from msprobe_ms.environment.report import environment_lines
 from msprobe_ms.support.errors import DumpFormatError, UsageError
 
 SCRIPT = """
@@ -94,6 +96,10 @@ def test_data_and_weights_are_those_of_dumps(tmp_path: Path) -> None:
     assert set(one["dataset"]) == {"step 0: input 0", "step 1: input 0"} and set(one["weights"]) == {"fc.weight"}
     same = collect([], dump(tmp_path / "b", batch, weight * np.float32(1 + 1e-7), "weight"), {})
     assert not found(compare_collections(one, same), Status.ERROR)
+    renamed = one | {"weights": {"linear.weight": one["weights"]["fc.weight"]}}
+    assert list(environment_lines(compare_collections(one, renamed)))[-1].startswith("  names that differ between")
+    mappings = Mappings(data={"fc.weight": "linear.weight"})
+    assert not found(compare_collections(one, renamed, mappings), Status.WARNING)
     other = collect([], dump(tmp_path / "c", batch[::-1] * 2, weight * np.float32(1.01)), {})
     assert set(found(compare_collections(one, other), Status.ERROR)) == {
         "dataset step 0: input 0", "dataset step 1: input 0", "weights fc.weight",

@@ -68,7 +68,9 @@ def test_equal_trainings_are_consistent_in_the_names_of_either_framework(tmp_pat
     found = compared(
         write(tmp_path / "a", level=level, ranks=2, mindspore=True), write(tmp_path / "b", level=level, ranks=2)
     )
-    assert [*gradient_lines(found)] == ["CONSISTENT: 4 parameters over 4 steps of 2 ranks agree"]
+    (line,) = gradient_lines(found)
+    assert line.startswith("CONSISTENT: no gradient differs by more than the limits (signs 3 %, norms 3 %; ")
+    assert line.endswith("4 parameters, 4 steps, 2 ranks)")
     assert {row.similarity for row in found.rows} == {1.0}
     assert len(found.rows) == 4 * 4 * 2
 
@@ -80,8 +82,8 @@ def test_the_sign_of_one_gradient_is_found_at_its_step_its_parameter_and_its_ran
     found = compared(write(tmp_path / "a", turned, ranks=2), write(tmp_path / "b", ranks=2))
     first, told, *_ = gradient_lines(found)
     assert first == (
-        "DIVERGENT: gradients part in direction at step 2, on rank 1: fc.weight first "
-        "(1 of 4 parameters there; 4 parameters over 4 steps of 2 ranks compared)"
+        "DIVERGENT: the signs of gradients differ from step 2 on, most in fc.weight, on rank 1 "
+        "(1 of 4 parameters differ in that step; compared were 4 parameters, 4 steps, 2 ranks)"
     )
     assert told.startswith("  rank 1 step 2 fc.weight: similarity 0.0000, norm ")
     assert found.parting is not None and [row.name for row in found.parting.rows] == ["fc.weight"]
@@ -93,7 +95,9 @@ def test_a_gradient_that_is_scaled_shows_in_its_norm(tmp_path: Path) -> None:
     assert slightly.parting is None
     assert all(0.9989 < (row.norm_ratio or 0) < 0.9991 for row in slightly.rows)
     twice = compared(write(tmp_path / "b", lambda rank, step, name, gradient: gradient * 2), golden)
-    assert next(iter(gradient_lines(twice))).startswith("DIVERGENT: gradients part in size at step 0, on rank 0: ")
+    assert next(iter(gradient_lines(twice))).startswith(
+        "DIVERGENT: the norms of gradients differ from step 0 on, most in "
+    )
 
 
 def test_what_one_side_lacks_has_a_row_with_the_reason_and_the_rest_is_compared(tmp_path: Path) -> None:
@@ -111,14 +115,28 @@ def test_what_one_side_lacks_has_a_row_with_the_reason_and_the_rest_is_compared(
         (0, "norm.bias"): "only in the golden",
         (1, "norm.bias"): "only in the golden",
         (2, "norm.bias"): "only in the golden",
-        (1, "fc.weight"): "no directions of the target",
+        (1, "fc.weight"): "the target has no signs (grad_level L0 writes none)",
         (2, "fc.weight"): "shapes [3, 3] and [40, 8] differ",
     }
     lines = [*gradient_lines(found)]
-    assert lines[0] == "INCOMPLETE: 3 parameters over 3 steps of 1 ranks agree; not everything could be compared"
-    assert "rank 0: steps of the golden alone: 3" in lines
-    assert "without a counterpart: norm.bias" in lines
+    assert (
+        lines[0]
+        == "INCOMPLETE: what was compared agrees (3 parameters, 3 steps, 1 rank), but not everything could be compared"
+    )
+    assert "rank 0: steps only in the golden: 3" in lines
+    assert "parameters only in the golden: norm.bias" in lines
+    assert not any("-lm FILE" in line for line in lines)
     assert len([row for row in found.rows if row.similarity == 1.0]) == 3 * 3 - 3
+
+
+def test_names_that_differ_point_at_the_mappings(tmp_path: Path) -> None:
+    write(tmp_path / "a"), write(tmp_path / "b")
+    for file in (tmp_path / "b").rglob("grad_summary_*.csv"):
+        file.write_text(file.read_text().replace("fc.", "dense."))
+    lines = [*gradient_lines(compared(tmp_path / "a", tmp_path / "b"))]
+    place = lines.index("parameters only in the golden: dense.weight")
+    assert lines[place - 1] == "parameters only in the target: fc.weight"
+    assert lines[place + 1].startswith("  names that differ between the sides pair with -lm FILE")
 
 
 def test_tables_hold_what_was_compared(tmp_path: Path) -> None:
@@ -140,7 +158,7 @@ def test_tables_hold_what_was_compared(tmp_path: Path) -> None:
     with table.open(newline="", encoding="utf-8-sig") as opened:
         assert len(list(csv.DictReader(opened))) == 8
     text = page.read_text("utf-8")
-    assert "DIVERGENT: gradients part in direction at step 0" in text
+    assert "DIVERGENT: the signs of gradients differ from step 0 on" in text
     assert text.count('class="s4 marked"') == 1 and "default-src 'none'" in text
 
 

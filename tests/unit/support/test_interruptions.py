@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import bdb
+import os
 import signal
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from msprobe_ms.support.interruptions import interrupts
+from msprobe_ms.support.files import DEFAULT
+from msprobe_ms.support.interruptions import interrupts, suppress_own
+from msprobe_ms.support.process import Descriptor
 
 
 class TooLong(Exception):
@@ -50,6 +54,28 @@ def test_what_a_handler_raises_must_arrive(handler: Callable[..., None]) -> None
     with pytest.raises((TooLong, TimeoutError)) as raised:
         signal.raise_signal(signal.SIGALRM)
     assert interrupts(raised.value)
+
+
+def test_a_time_limit_is_not_taken_for_an_error_of_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def over(*arguments: Any, **keywords: Any) -> None:
+        signal.raise_signal(signal.SIGALRM)
+
+    def exists(*arguments: Any, **keywords: Any) -> None:
+        raise FileExistsError
+
+    signal.signal(signal.SIGALRM, of_any_arguments)
+    with pytest.raises(TimeoutError), suppress_own(OSError):
+        over()
+    with suppress_own(OSError):
+        exists()
+    monkeypatch.setattr(os, "mkdir", over)
+    with pytest.raises(TimeoutError):
+        DEFAULT.make_one_folder(tmp_path)
+    with Descriptor(partial(os.open, tmp_path, os.O_RDONLY)) as folder:
+        monkeypatch.setattr(os, "fstat", over)
+        with pytest.raises(TimeoutError):
+            folder.number  # noqa: B018
+        monkeypatch.undo()
 
 
 def test_an_error_stays_here_though_a_handler_is_set() -> None:

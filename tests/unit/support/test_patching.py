@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import permutations, product
 from types import FrameType, SimpleNamespace
 from typing import Any
 
@@ -28,6 +29,11 @@ class Holder(Base):
 
 
 NAMES = ("method", "static", "inherited")
+
+
+def identities() -> dict[str, int]:
+    """The attributes, told apart by identity: what stands in place of a function is equal to it."""
+    return {name: id(value) for name, value in vars(Holder).items()}
 
 
 def louder(function: Callable[..., str]) -> Callable[..., str]:
@@ -59,14 +65,14 @@ def interrupted(action: Callable[[], object], number: int) -> bool:
 
 
 def test_patches_interrupted_at_any_line_are_undone_afterwards() -> None:
-    before, number = dict(vars(Holder)), 0
+    before, number = identities(), 0
     patches = Patches(Patch(Holder, name, louder) for name in NAMES)
     while True:
         number += 1
         applying = interrupted(patches.apply, number)
         undoing = interrupted(patches.undo, number)
         patches.undo()
-        assert dict(vars(Holder)) == before
+        assert identities() == before
         assert not patches.applied
         if not (applying or undoing):
             break
@@ -150,3 +156,84 @@ def test_hooks_that_were_being_put_on_are_taken_off() -> None:
     remove(noted)
     assert not any(each.there for each in hooks)
     assert not noted
+
+
+class Foreign:
+    """Somebody else's patch of an attribute, which puts back what it found there."""
+
+    def __init__(self, holder: Any, name: str, mark: Callable[[Callable[..., str]], Callable[..., str]]) -> None:
+        self.holder, self.name, self.mark = holder, name, mark
+
+    def apply(self) -> None:
+        self.before = vars(self.holder).get(self.name)
+        function = self.mark(getattr(self.holder, self.name))
+        setattr(self.holder, self.name, staticmethod(function) if isinstance(self.before, staticmethod) else function)
+
+    def undo(self) -> None:
+        if self.before is None:
+            delattr(self.holder, self.name)
+        else:
+            setattr(self.holder, self.name, self.before)
+
+
+def marking(number: int) -> Callable[[Callable[..., str]], Callable[..., str]]:
+    return lambda function: lambda *args: f"{function(*args)}{number}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_three_patches_of_a_name_are_applied_undone_and_applied_again_in_any_order(name: str) -> None:
+    before, plain = identities(), getattr(Holder(), name)()
+    for applied, undone, again in product(permutations(range(3)), repeat=3):
+        patches = [Patch(Holder, name, marking(number)) for number in range(3)]
+        for number in applied:
+            patches[number].apply()
+        assert getattr(Holder(), name)() == plain + "".join(map(str, applied))
+        left = list(applied)
+        for number in undone:
+            patches[number].undo()
+            left.remove(number)
+            assert getattr(Holder(), name)() == plain + "".join(map(str, left))
+        assert identities() == before
+        for number in again:  # the first is undone while another may lie above it, and applied once more
+            patches[number].apply()
+        patches[undone[0]].undo()
+        patches[undone[0]].apply()
+        patches[undone[0]].apply()
+        order = [*(number for number in again if number != undone[0]), undone[0]]
+        assert sorted(getattr(Holder(), name)()) == sorted(plain + "".join(map(str, order)))
+        for number in applied:
+            patches[number].undo()
+        assert identities() == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_foreign_patch_between_ours_stays_and_ours_pass_calls_on(name: str) -> None:
+    before, plain = identities(), getattr(Holder(), name)()
+    for place, undone in product(range(4), permutations(range(3))):
+        ours = [Patch(Holder, name, marking(number)) for number in range(3)]
+        foreign = Foreign(Holder, name, marking(9))
+        every: list[Any] = [*ours[:place], foreign, *ours[place:]]
+        for each in every:
+            each.apply()
+        for number in undone:
+            ours[number].undo()
+        assert getattr(Holder(), name)() == f"{plain}9"
+        foreign.undo()
+        assert getattr(Holder(), name)() == plain
+        again = Patch(Holder, name, marking(5))  # takes away what of ours the foreign patch has put back
+        again.apply()
+        assert getattr(Holder(), name)() == f"{plain}5"
+        again.undo()
+        assert identities() == before
+
+
+def test_whoever_holds_a_wrapper_calls_the_function_once_it_is_undone() -> None:
+    holder = SimpleNamespace(__name__="holder", function=lambda text: text)
+    patch = Patch(holder, "function", louder)
+    patch.apply()
+    held = holder.function
+    patch.undo()
+    assert held("a") == "a"
+    patch.apply()
+    assert held("a") == "A"
+    patch.undo()

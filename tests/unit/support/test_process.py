@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,6 +60,20 @@ def test_it_is_closed_once_and_with_its_last_reference(tmp_path: Path) -> None:
     descriptor = Descriptor(partial(int, taken))
     del descriptor
     assert not is_open(taken)
+
+
+def test_nothing_of_python_runs_as_a_closed_one_is_freed(tmp_path: Path) -> None:
+    """What a signal raises there would be lost."""
+    descriptor: Any = Descriptor(partial(os.open, tmp_path, os.O_RDONLY))
+    descriptor.close()
+    as_file: Any = Descriptor(partial(os.open, tmp_path / "file", os.O_WRONLY | os.O_CREAT))
+    as_file.as_file("wb").close()
+    ran: list[str] = []
+    sys.setprofile(lambda frame, event, argument: ran.append(f"{event} {frame.f_code.co_name}"))
+    descriptor = None
+    as_file = None
+    sys.setprofile(None)
+    assert not [each for each in ran if each.startswith("call ")]
 
 
 def test_a_file_that_took_its_number_is_left_alone(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.text import for_terminal, one_a_line, printable
+from msprobe_ms.support.text import for_terminal, one_a_line, printable, table_lines
 
 #: Controls (C0, C1, DEL), formats (direction, zero width), line and paragraph separators, half characters.
 OBEYED = ("Cc", "Cf", "Zl", "Zp", "Cs")
@@ -74,3 +74,9 @@ def test_texts_of_errors(kind: type[MsprobeError]) -> None:
     error = kind("file: a\x1b[31m\u202e\n  accepted: b")
     assert str(error) == "file: a\\x1b[31m\\u202e\n  accepted: b"
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_columns_are_below_each_other_in_either_language() -> None:
+    rows = [("数据项", "偏差", ""), ("output.0", "0.5", "舍入误差")]
+    assert list(table_lines(rows)) == ["  数据项    偏差", "  output.0  0.5   舍入误差"]
+    assert list(table_lines([*rows[:1], ("x", "0.25", "")], right=True)) == ["  数据项  偏差", "       x  0.25"]

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import logging
 import os
 import pickle
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pytest
 
 from msprobe_ms.support import translation
 from msprobe_ms.support.errors import UsageError, told_briefly
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.translation import (
+    from_plain,
     language,
     speaking,
     texts_in,
+    to_plain,
     tr,
     tr_beginning,
     tr_count,
@@ -71,6 +77,24 @@ def test_a_message_and_those_within_it_are_told_in_the_language(chinese: None) -
     assert translated(tr_count("1 value differs", "{count} values differ", count=3)) == "3 个值有差异"
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (tr("{side} file: {where}", side=tr("target"), where="a.npy"), "待比对侧文件：a.npy"),
+        (tr("{side} file: {where}", side="rank0", where="a.npy"), "rank0 文件：a.npy"),
+        (tr_join(", ", [tr("target"), "rank0"]), "待比对侧，rank0"),
+        (tr_join(", ", ["L0", "L1"]), "L0, L1"),
+        (tr_join(tr(" and "), ["L0", tr("golden")]), "L0、标杆侧"),
+        (tr_join(": ", [tr_count("1 value differs", "{count} values differ", 2), "x"]), "2 个值有差异：x"),
+        ("  " + tr("target"), "  待比对侧"),
+        (tr("{heading}: {sentence}", heading=tr("RIGHT"), sentence="relu"), "RIGHT（正确）：relu"),
+        (tr("{side:<12}{path:>4}", side=tr("target"), path="a"), "待比对侧       a"),
+    ],
+)
+def test_what_fills_a_chinese_message_is_spaced_as_chinese_is(message: str, told: str, chinese: None) -> None:
+    assert translated(message) == told
+
+
 def test_a_beginning_and_a_sentence_stay_messages(chinese: None) -> None:
     reason = tr("{difference}, though {agree}: {look}", difference="x", agree=tr("its inputs agree"), look="y")
     assert tr_beginning(reason) == "x, though its inputs agree"
@@ -84,6 +108,36 @@ def test_a_beginning_and_a_sentence_stay_messages(chinese: None) -> None:
 def test_a_message_travels_to_other_processes(text: str, chinese: None) -> None:
     there = pickle.loads(pickle.dumps(text))
     assert (there, translated(there)) == (text, translated(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "plain text",
+        tr("the input of {name}", name=tr("target")),
+        tr_count("1 value differs", "{count} values differ", 2),
+        tr_join(", ", [tr("target"), "fc1"]),
+        tr("1e{decade:+03d} to 1e{other_decade:+03d}", decade=np.int64(-3), other_decade=2),
+        tr("{name} (agrees)", name=np.complex64(1j)),
+    ],
+)
+def test_a_message_is_told_again_from_a_file(text: str, chinese: None) -> None:
+    again = json.loads(
+        json.dumps(to_plain(text)), object_hook=lambda each: from_plain(each) if "text" in each else each
+    )
+    assert (str(again), translated(again)) == (str(text), translated(text))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"template": 1}, {"template": "{count:99999999}"}, {"plural": 1}, {"values": []}, {"values": {"count": [1]}},
+        {"plural": "{count} values", "values": {}},
+    ],
+)  # fmt: skip
+def test_of_a_damaged_message_its_text_is_left(change: dict[str, Any], chinese: None) -> None:
+    whole = {"text": "1 value", "template": "{count} value", "plural": None, "values": {"count": 1}}
+    assert translated(from_plain(whole | change)) == "1 value"
 
 
 def test_errors_are_told_where_they_are_shown(chinese: None) -> None:
@@ -138,3 +192,11 @@ def test_the_page_has_its_texts(chinese: None) -> None:
     assert texts_in("page")["Error along execution"] == "执行过程中的误差"
     with speaking("en"):
         assert texts_in("page") == {}
+
+
+@pytest.mark.usefixtures("chinese")
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.ENOSPC, errno.EROFS])
+def test_what_the_system_says_of_a_file_is_told(number: int) -> None:
+    told = translated(tr("{path}: {strerror}", path="a.json", strerror=os.strerror(number)))
+    assert told.startswith("a.json：")
+    assert os.strerror(number) not in told

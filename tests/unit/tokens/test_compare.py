@@ -61,10 +61,10 @@ def test_a_tie_that_is_turned_over_is_no_error(tmp_path: Path) -> None:
     assert judged(found) == [Judgement.PASS] * 5 + [Judgement.TIE] + [Judgement.AFTER] * 2
     first, *others = token_lines(found)
     assert first == (
-        "CONSISTENT: up to token 5 of gsm8k_7, where a tie is turned over: 21 for 20, which the golden holds 1 "
-        "times as likely: rounding may do that"
+        "CONSISTENT: up to token 5 of gsm8k_7, where a tie is decided the other way: the target gives 21, the golden "
+        "20, which is 1 times as likely there; rounding may explain this"
     )
-    assert "  2 tokens after a divergence belong to other texts, and are not judged" in others
+    assert "  the 2 tokens after the first difference are not judged, as the texts differ from there on" in others
 
 
 def test_a_wrong_last_layer_is_an_error_at_its_first_token(tmp_path: Path) -> None:
@@ -88,7 +88,9 @@ def test_sequences_of_a_batch_are_judged_alone(tmp_path: Path) -> None:
     target = model(4, sequences=3)
     target[2][1, 0, 30] = 20.0
     found = compare_tokens(write(tmp_path / "a", target), write(tmp_path / "b", model(4, sequences=3)))
-    assert next(iter(token_lines(found))).startswith("DIVERGENT: token 2 of gsm8k_7, sequence 1: 30 for 2, ")
+    assert next(iter(token_lines(found))).startswith(
+        "DIVERGENT: token 2 of gsm8k_7, sequence 1: the target gives 30, the golden 2, "
+    )
     after = [(row.place.token, row.sequence) for row in found.rows if row.judgement is Judgement.AFTER]
     assert after == [(3, 1)]
 
@@ -182,7 +184,7 @@ def test_the_command_writes_a_table_and_its_status(tmp_path: Path, capsys: pytes
     sides = ["-tp", str(write(tmp_path / "a", target)), "-gp", str(write(tmp_path / "b", model()))]
     asked = ["compare", *sides, "-cl", "token", "-o", str(tmp_path / "out"), "--csv", "--exit-code"]
     assert main(asked) == 1
-    assert capsys.readouterr().out.startswith("DIVERGENT: token 2 of gsm8k_7: 30 for 2, ")
+    assert capsys.readouterr().out.startswith("DIVERGENT: token 2 of gsm8k_7: the target gives 30, the golden 2, ")
     (table,) = (tmp_path / "out").glob("compare_tokens_*.csv")
     with table.open(newline="", encoding="utf-8-sig") as opened:
         rows = list(csv.DictReader(opened))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from msprobe_ms.accuracy.references.reference import Array, NotJudged, NotReproducible
+from msprobe_ms.support.translation import tr
 
 #: Kinds of position codes, as operators number them.
 SCALED_THEN_ADDED, ADDED_THEN_SCALED, ALIBI, ALIBI_ROOT = range(4)
@@ -29,7 +30,7 @@ class Bias(ABC):
     @property
     def gradient(self) -> Any:
         """That of the tensor it was made from."""
-        return NotJudged("position codes that follow a pattern have no gradient")
+        return NotJudged(tr("position codes that follow a pattern have no gradient"))
 
 
 class GivenBias(Bias):
@@ -42,7 +43,14 @@ class GivenBias(Bias):
 
     def rows(self, batch: int, head: int, rows: slice, sizes: tuple[int, int]) -> Array:
         if self._tensor.shape[2] not in (1, sizes[0]) or self._tensor.shape[3] not in (1, sizes[1]):
-            raise NotReproducible(f"position codes of shape {self._shape} for {sizes[0]} queries and {sizes[1]} keys")
+            raise NotReproducible(
+                tr(
+                    "position codes of shape {shape} for {sizes} queries and {sizes2} keys",
+                    shape=self._shape,
+                    sizes=sizes[0],
+                    sizes2=sizes[1],
+                )
+            )
         return self._place(self._tensor, batch, head, rows)
 
     def add_gradient(self, batch: int, head: int, rows: slice, gradient: Array) -> None:
@@ -67,12 +75,14 @@ class LastRowsBias(Bias):
 
     def __init__(self, tensor: Array) -> None:
         if not np.array_equal(tensor[..., 1:, 1:], tensor[..., :-1, :-1]):
-            raise NotReproducible("compressed position codes that do not depend on the distance of query and key alone")
+            raise NotReproducible(
+                tr("compressed position codes that do not depend on the distance of query and key alone")
+            )
         self._last = tensor[..., -1, :]
 
     def rows(self, batch: int, head: int, rows: slice, sizes: tuple[int, int]) -> Array:
         if sizes[0] != sizes[1]:
-            raise NotReproducible("compressed position codes for sequences of unequal lengths")
+            raise NotReproducible(tr("compressed position codes for sequences of unequal lengths"))
         last = self._last[batch if len(self._last) > 1 else 0, head if self._last.shape[1] > 1 else 0]
         i, j = np.arange(sizes[0])[rows, np.newaxis], np.arange(sizes[1])
         # Keys after i are dropped by the mask, whatever is added.

@@ -15,6 +15,7 @@ import numpy as np
 from msprobe_ms.accuracy.references.attention.bias import Bias
 from msprobe_ms.accuracy.references.attention.mask import Mask
 from msprobe_ms.accuracy.references.reference import Array, NotReproducible
+from msprobe_ms.support.translation import tr
 
 #: Scores that are held at a time; a few arrays of as many float64 are.
 _BLOCK = 1 << 21
@@ -39,7 +40,14 @@ class DropMask:
         """
         lengths = [heads * queries * keys for queries, keys in sizes]
         if tensor.dtype != np.uint8 or tensor.size * 8 < sum(lengths):
-            raise NotReproducible(f"a drop mask of {tensor.size} {tensor.dtype} for {sum(lengths)} scores")
+            raise NotReproducible(
+                tr(
+                    "a drop mask of {size} {dtype} for {lengths} scores",
+                    size=tensor.size,
+                    dtype=tensor.dtype,
+                    lengths=sum(lengths),
+                )
+            )
         return DropMask(tensor.reshape(-1), keep_prob, (0, *np.cumsum(lengths)[:-1].tolist()))
 
     def factors(self, batch: int, head: int, rows: slice, sizes: tuple[int, int]) -> Array:

@@ -14,12 +14,13 @@ from msprobe_ms.accuracy.references.attention.core import DropMask, Heads, Score
 from msprobe_ms.accuracy.references.attention.layout import Sequences, head_size, key_heads
 from msprobe_ms.accuracy.references.attention.mask import Mask
 from msprobe_ms.accuracy.references.reference import Array, Computed, Gradient, NotJudged, NotReproducible
+from msprobe_ms.support.translation import tr
 
-NEEDS_RECORDED_MASK = "needs recorded mask"
+NEEDS_RECORDED_MASK = tr("needs recorded mask")
 #: What is to be said of outputs beside the result.
-_RESERVED = NotJudged("reserved for the operator")
-_NO_KEY = NotJudged("operators differ in what rows without a key give")
-_OWN_ORDER = NotJudged("its order in memory is the operator's own")
+_RESERVED = NotJudged(tr("reserved for the operator"))
+_NO_KEY = NotJudged(tr("operators differ in what rows without a key give"))
+_OWN_ORDER = NotJudged(tr("its order in memory is the operator's own"))
 #: Copies of each maximum and sum that operators give.
 _COPIES = 8
 
@@ -56,11 +57,13 @@ def flash_attention(
     the operator has. Dropout is applied as the mask given says, and cannot be without one.
     """
     if mask is not None and sparse_mode >= modes:
-        raise NotReproducible(f"sparse mode {sparse_mode} is not implemented by the operator")
+        raise NotReproducible(
+            tr("sparse mode {sparse_mode} is not implemented by the operator", sparse_mode=sparse_mode)
+        )
     if sparse_mode in (7, 8) and layout != "TND":
-        raise NotReproducible(f"sparse mode {sparse_mode} outside of layout TND")
+        raise NotReproducible(tr("sparse mode {sparse_mode} outside of layout TND", sparse_mode=sparse_mode))
     if layout != "TND" and (query_ends is not None or key_ends is not None):
-        raise NotReproducible(f"lengths of sequences in layout {layout}")
+        raise NotReproducible(tr("lengths of sequences in layout {layout}", layout=layout))
     if keep_prob < 1 and drop_mask is None:
         raise NotReproducible(NEEDS_RECORDED_MASK)
     tensors = _Tensors.of((query, key, value), head_num, layout, query_ends, key_ends)
@@ -94,20 +97,27 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Computed:
-    """PyTorch's own: softmax(scale Q K^T + mask) V, (…, S, D) with any leading axes.
+    """PyTorch's own: softmax(scale Q K^T + mask) V, (…, S, D) with any leading axes, or none.
 
     A mask of bools says which keys are seen, one of floats is added after the scale. ``is_causal``: no key after i.
     ``scale`` None: 1 / sqrt(D). Key heads are shared by query heads with ``enable_gqa``.
     """
     if dropout_p > 0:
         raise NotReproducible(NEEDS_RECORDED_MASK)
-    if query.ndim < 3 or (query.shape[:-2] != key.shape[:-2] and not enable_gqa) or key.shape[:-2] != value.shape[:-2]:
-        raise NotReproducible(f"queries {query.shape}, keys {key.shape} and values {value.shape}")
+    if query.ndim < 2 or (query.shape[:-2] != key.shape[:-2] and not enable_gqa) or key.shape[:-2] != value.shape[:-2]:
+        raise NotReproducible(
+            tr(
+                "queries {shape}, keys {shape2} and values {shape3}",
+                shape=query.shape,
+                shape2=key.shape,
+                shape3=value.shape,
+            )
+        )
 
     def four(tensor: Array) -> Array:
-        return tensor.reshape(-1, *tensor.shape[-3:])
+        return tensor.reshape(-1, *(1, *tensor.shape)[-3:])
 
-    tensors = _Tensors.of((four(query), four(key), four(value)), query.shape[-3], "BNSD")
+    tensors = _Tensors.of((four(query), four(key), four(value)), (1, *query.shape)[-3], "BNSD")
     seen_by_all = (*query.shape[:-2], query.shape[-2], key.shape[-2])
     sizes = seen_by_all[-2:]
     given, bias = np.triu(np.ones(sizes, bool), 1) if is_causal else None, None
@@ -132,7 +142,7 @@ def scaled_dot_product_attention(
 
 def _bias_of_any_shape(attn_mask: Array, axes: int) -> GivenBias:
     if axes > 4 and attn_mask.ndim > 2:
-        raise NotReproducible(f"a mask of shape {attn_mask.shape} for {axes} axes")
+        raise NotReproducible(tr("a mask of shape {shape} for {axes} axes", shape=attn_mask.shape, axes=axes))
     return GivenBias(attn_mask)
 
 
@@ -159,7 +169,7 @@ class _Tensors:
         of_query = Sequences.of(query, layout, head_num, query_ends)
         shared = key_heads(of_query, key)
         if shared < 1 or head_num % shared:
-            raise NotReproducible(f"{head_num} query heads for {shared} key heads")
+            raise NotReproducible(tr("{head_num} query heads for {shared} key heads", head_num=head_num, shared=shared))
         layouts = (
             of_query,
             Sequences.of(key, layout, shared, key_ends),
@@ -167,13 +177,20 @@ class _Tensors:
         )
         queries, keys, values = (each.split(tensor) for each, tensor in zip(layouts, tensors, strict=True))
         if not len(queries) == len(keys) == len(values):
-            raise NotReproducible("queries and keys of unequal numbers of sequences")
+            raise NotReproducible(tr("queries and keys of unequal numbers of sequences"))
         sequences = tuple(map(Heads, queries, keys, values))
         for one in sequences:
             if len(one.query) != head_num or one.query.shape[2] != one.key.shape[2]:
-                raise NotReproducible(f"{head_num} heads of queries {query.shape} and keys {key.shape}")
+                raise NotReproducible(
+                    tr(
+                        "{head_num} heads of queries {shape} and keys {shape2}",
+                        head_num=head_num,
+                        shape=query.shape,
+                        shape2=key.shape,
+                    )
+                )
             if one.key.shape[:2] != one.value.shape[:2]:
-                raise NotReproducible(f"keys {key.shape} and values {value.shape}")
+                raise NotReproducible(tr("keys {shape} and values {shape2}", shape=key.shape, shape2=value.shape))
         return _Tensors(layouts, sequences)
 
     @property
@@ -219,13 +236,13 @@ def _bias(
     if pse_type in (attention_bias.ALIBI, attention_bias.ALIBI_ROOT):
         return AlibiBias(pse, pse_type == attention_bias.ALIBI_ROOT, query_start, key_start)
     if pse_type not in (attention_bias.SCALED_THEN_ADDED, attention_bias.ADDED_THEN_SCALED):
-        raise NotReproducible(f"no kind {pse_type} of position codes is known")
+        raise NotReproducible(tr("no kind {pse_type} of position codes is known", pse_type=pse_type))
     if pse.ndim != 4:
-        raise NotReproducible(f"position codes of shape {pse.shape}")
+        raise NotReproducible(tr("position codes of shape {shape}", shape=pse.shape))
     longest = max(queries for queries, _ in tensors.sizes)
     if pse.shape[2] == attention_bias.COMPRESSED_ROWS and longest > pse.shape[2]:
         if mask is None or not (sparse_mode in (2, 3) or (sparse_mode == 0 and after <= 0)):
-            raise NotReproducible("compressed position codes without a mask of all keys after the query")
+            raise NotReproducible(tr("compressed position codes without a mask of all keys after the query"))
         return LastRowsBias(pse)
     return GivenBias(pse)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from msprobe_ms.accuracy.references.reference import Array, NotReproducible
+from msprobe_ms.support.translation import tr, tr_list
 
 #: Axes of a tensor of four: the places of batch, heads, sequence and head size.
 _PLACES = {"BSND": (0, 2, 1, 3), "BNSD": (0, 1, 2, 3), "SBH": (1, 2, 0, 3), "BSH": (0, 2, 1, 3)}
@@ -33,19 +34,23 @@ class Sequences:
         :raises NotReproducible: it cannot be such a tensor
         """
         if layout not in LAYOUTS:
-            raise NotReproducible(f"no layout {layout!r} is known; {', '.join(LAYOUTS)} are")
+            raise NotReproducible(
+                tr("no layout {layout} is known; {layouts} are", layout=repr(layout), layouts=tr_list(LAYOUTS))
+            )
         if tensor.ndim != (4 if layout in ("BSND", "BNSD") else 3):
-            raise NotReproducible(f"shape {tensor.shape} is none of layout {layout}")
+            raise NotReproducible(tr("shape {shape} is none of layout {layout}", shape=tensor.shape, layout=layout))
         if layout in ("SBH", "BSH") and tensor.shape[2] % heads:
-            raise NotReproducible(f"shape {tensor.shape} has no {heads} heads")
+            raise NotReproducible(tr("shape {shape} has no {heads} heads", shape=tensor.shape, heads=heads))
         if layout != "TND":
             return Sequences(layout, tensor.shape, heads)
         if ends is None:
-            raise NotReproducible("layout TND without the lengths of its sequences")
+            raise NotReproducible(tr("layout TND without the lengths of its sequences"))
         # Zeros at the end stand for sequences that take no part.
         cumulated = tuple(np.maximum.accumulate(np.asarray(ends, np.int64)).tolist())
         if not cumulated or cumulated[-1] != len(tensor):
-            raise NotReproducible(f"sequences that end at {cumulated} in {len(tensor)} tokens")
+            raise NotReproducible(
+                tr("sequences that end at {cumulated} in {count} tokens", cumulated=cumulated, count=len(tensor))
+            )
         return Sequences(layout, tensor.shape, heads, cumulated)
 
     def split(self, tensor: Array) -> list[Array]:

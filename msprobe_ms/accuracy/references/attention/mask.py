@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from msprobe_ms.accuracy.references.reference import Array, NotReproducible
+from msprobe_ms.support.translation import tr
 
 #: What stands for no bound; operators have 65536 and more in older defaults, which no sequence of theirs reached.
 UNBOUNDED = 2147483647
@@ -41,15 +42,23 @@ class Mask:
         if self.given is None:
             return
         if self.mode not in range(9):
-            raise NotReproducible(f"no sparse mode {self.mode} is known")
+            raise NotReproducible(tr("no sparse mode {mode} is known", mode=self.mode))
         if self.mode in (5, 6) and (self.prefix is None or len(self.prefix) != self.batches):
-            raise NotReproducible(f"sparse mode {self.mode} without a prefix for each of {self.batches} sequences")
+            raise NotReproducible(
+                tr(
+                    "sparse mode {mode} without a prefix for each of {batches} sequences",
+                    mode=self.mode,
+                    batches=self.batches,
+                )
+            )
         if self.given.ndim not in (2, 4):
-            raise NotReproducible(f"a mask of shape {self.given.shape}")
+            raise NotReproducible(tr("a mask of shape {shape}", shape=self.given.shape))
         if self._is_compressed():
             upper = np.triu(np.ones((COMPRESSED, COMPRESSED), bool), 1)
             if not np.array_equal(self.given[:COMPRESSED] != 0, upper):
-                raise NotReproducible(f"a compressed mask of sparse mode {self.mode} that is not the upper triangle")
+                raise NotReproducible(
+                    tr("a compressed mask of sparse mode {mode} that is not the upper triangle", mode=self.mode)
+                )
 
     def _is_compressed(self) -> bool:
         rows = COMPRESSED * 3 // 2 if self.mode == 6 else COMPRESSED
@@ -71,7 +80,7 @@ class Mask:
         if self.mode in (0, 1):
             return given | dropped
         if not np.array_equal(given, dropped):
-            raise NotReproducible(f"the mask given is not that of sparse mode {self.mode}")
+            raise NotReproducible(tr("the mask given is not that of sparse mode {mode}", mode=self.mode))
         return dropped
 
     def by_mode(self, batch: int, sizes: tuple[int, int]) -> Array:
@@ -107,5 +116,12 @@ class Mask:
         if mask.ndim == 4:
             mask = mask[batch if len(mask) > 1 else 0, head if mask.shape[1] > 1 else 0]
         if mask.shape[0] < sizes[0] or mask.shape[1] < sizes[1]:
-            raise NotReproducible(f"a mask of shape {self.given.shape} for {sizes[0]} queries and {sizes[1]} keys")
+            raise NotReproducible(
+                tr(
+                    "a mask of shape {shape} for {sizes} queries and {sizes2} keys",
+                    shape=self.given.shape,
+                    sizes=sizes[0],
+                    sizes2=sizes[1],
+                )
+            )
         return mask[: sizes[0], : sizes[1]][rows] != 0

@@ -7,8 +7,10 @@ once the walk over the nodes is over, or in ``BEFOREHAND`` where all that the wa
 
 from __future__ import annotations
 
+from msprobe_ms.comparison.origin.causes.changed_precision import ChangedPrecision
 from msprobe_ms.comparison.origin.causes.lone_calls import LoneCalls
 from msprobe_ms.comparison.origin.causes.missing_gradient import MissingGradient
+from msprobe_ms.comparison.origin.causes.no_longer_passed_on import NoLongerPassedOn
 from msprobe_ms.comparison.origin.causes.other_precision import OtherPrecision
 from msprobe_ms.comparison.origin.causes.slow_drift import SlowDrift
 from msprobe_ms.comparison.origin.causes.small_excess import SmallExcess
@@ -21,4 +23,10 @@ from msprobe_ms.comparison.origin.protocols import Cause, EarlyCause, LateCause
 BEFOREHAND: tuple[type[EarlyCause], ...] = (WrongUpdate,)
 #: The first that speaks of a node counts.
 CAUSES: tuple[type[Cause], ...] = (WrongParameter, WrongResult, OtherPrecision, WrongInput, SmallExcess)
-AFTERWARDS: tuple[type[LateCause], ...] = (MissingGradient, SlowDrift, LoneCalls)
+AFTERWARDS: tuple[type[LateCause], ...] = (
+    MissingGradient,
+    ChangedPrecision,
+    NoLongerPassedOn,
+    SlowDrift,
+    LoneCalls,
+)

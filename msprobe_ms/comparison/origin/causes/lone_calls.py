@@ -19,6 +19,7 @@ from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of
 from msprobe_ms.comparison.origin.sentences import origin_at
 from msprobe_ms.comparison.origin.stages import stage_of
 from msprobe_ms.dump.model import Entry
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -26,8 +27,13 @@ if TYPE_CHECKING:
 
 #: Calls of each sort that are told, those nearest to what differs.
 _TOLD = 3
-_ALONE = "it has no counterpart, and what differs first is computed behind it: compare its settings and its code"
-_JOINED = "it is one with others on one side, and what it gives out was not compared by element: look at their order"
+_ALONE = tr(
+    "this call has no counterpart, and the first values that differ are computed after it: "
+    "compare its settings and its code"
+)
+_JOINED = tr(
+    "it is fused with other layers on one side, so its result was not compared by element: look at their order"
+)
 
 
 class LoneCalls:
@@ -68,6 +74,8 @@ class LoneCalls:
 
     def _makers(self, modules: Sequence[Entry]) -> list[Entry]:
         """Those that give out what nothing inside them did and what agrees nowhere."""
+        if not modules:  # as nearly always
+            return []
         given = {entry.name: set(_results(entry)) for entry in modules}
         inside: dict[str | None, set[Fingerprint]] = defaultdict(set)
         agreeing: set[Fingerprint | None] = set()

@@ -145,9 +145,11 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
             # Told by the names of the target, as the first is.
             others = [to[at] if name == "target" else at for at in missing if at != first]
             also = [".".join((module, *path)).lstrip(".") for module, _, path in others]
-            details = [tr("so it is with {also}", also=listed(also, _TOLD))] if also else []
+            details = [tr("the same holds for {also}", also=listed(also, _TOLD))] if also else []
             if parts := lacking.parts_with_gradients(to[first]):
-                text = tr("of the layers that are one on the other side {parts} have one", parts=listed(parts))
+                text = tr(
+                    "of the layers that are fused on the other side, {parts} have a gradient", parts=listed(parts)
+                )
                 details.insert(0, text)
             names = target.parameters[ours].name, golden.parameters[theirs].name
             origin = Origin(

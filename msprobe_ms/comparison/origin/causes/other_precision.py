@@ -15,6 +15,7 @@ from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
+from msprobe_ms.dump.model import Item
 from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
@@ -41,19 +42,18 @@ class OtherPrecision:
 def _origin(node: Node) -> Origin:
     row = next(filter(is_of_two_widths, node.rows("output")))
     assert row.target is not None and row.golden is not None
-    item, taken = row.target, tr("what it takes in is of one dtype on both sides")
+    item, taken = row.target, tr("its inputs have the same dtype on both sides")
     if any(map(is_of_two_widths, node.rows("input"))):
-        taken = tr("the call around it takes in one dtype on both sides")
+        taken = tr("the inputs of the enclosing call have the same dtype on both sides")
     reason = tr(
-        "its {suffix} is {dtype} against {other_dtype}, which hardly any other call's is: look for a "
-        "cast that it alone has",
+        "its {suffix} is {dtype} against {other_dtype}, unlike almost every other call: look for a cast at this call",
         suffix=item.suffix,
         dtype=item.dtype,
         other_dtype=row.golden.dtype,
     )
     details = [
         describe_caller(node),
-        tr("it alone computes in another precision: {taken}", taken=taken),
+        tr("only this call computes in another precision: {taken}", taken=taken),
         describe_difference(row),
     ]
     return origin_at(row, reason, details, OriginKind.PRECISION)
@@ -61,8 +61,7 @@ def _origin(node: Node) -> Origin:
 
 def exceptional_widths(nodes: list[Node]) -> set[str]:
     """Return the calls that make floats of another width than their counterpart; none where that is no exception."""
-    first = next((row.numbers for node in nodes for row in node.pair.rows if row.numbers), None)
-    if first is not None and not of_several_widths(first[0]):
+    if not hold_several_widths(nodes):
         return set()
     calls = [node for node in nodes if not (node.is_backward or node.is_save or node.is_update)]
     found = [node for node in calls if _changes_width(node)]
@@ -70,6 +69,12 @@ def exceptional_widths(nodes: list[Node]) -> set[str]:
         return set()
     together, changed = Counter(map(_what, calls)), Counter(map(_what, found))
     return {node.name for node in found if changed[_what(node)] <= max(1.0, _FEW_OF_A_KIND * together[_what(node)])}
+
+
+def hold_several_widths(nodes: Sequence[Node]) -> bool:
+    """Whether the dumps may hold floats of several widths, so that rows are worth a look."""
+    first = next((row.numbers for node in nodes for row in node.pair.rows if row.numbers), None)
+    return first is None or of_several_widths(first[0])
 
 
 def _what(node: Node) -> str:
@@ -97,13 +102,12 @@ def _are_equal(node: Node, state: str) -> bool:
 
 def is_of_two_widths(row: Row) -> bool:
     """Whether both sides are floats and one of them is the narrower."""
-    mine, other = _widths(row)
+    mine, other = widths(row.target, row.golden)
     return mine != other
 
 
-def _widths(row: Row) -> tuple[float, float]:
-    """Epsilons of both sides; equal where one is no float."""
-    target, golden = row.target, row.golden
+def widths(target: Item | None, golden: Item | None) -> tuple[float, float]:
+    """Return the epsilons of both; zeros where one is no float."""
     mine = parse_dtype(target.dtype).epsilon if target is not None and target.kind == "tensor" else 0.0
     other = parse_dtype(golden.dtype).epsilon if golden is not None and golden.kind == "tensor" else 0.0
     return (mine, other) if mine and other else (0.0, 0.0)

@@ -33,7 +33,9 @@ class Growth(NamedTuple):
     def __str__(self) -> str:
         name = self.row.target.name if self.row.target is not None else ""
         after = (
-            tr("{after:.3g} times its tolerance", after=self.after) if math.isfinite(self.after) else "beyond measure"
+            tr("{after:.3g} times its tolerance", after=self.after)
+            if math.isfinite(self.after)
+            else tr("beyond measure")
         )
         return tr("{name}, from {before:.3g} to {after}", name=name, before=self.before, after=after)
 
@@ -66,7 +68,7 @@ def _drift(judged: list[Node]) -> Origin | None:
     first = next((row for row in worst_rows if row is not None and error_ratio(row) > 1), None)
     if first is None:
         return None
-    crossing = tr("error grows by degrees and crosses the tolerance here")
+    crossing = tr("the error grows gradually and exceeds the tolerance here")
     difference, growth = describe_difference(first), steepest(judged)
     if growth is None or growth.row is first:
         reason = fitting(
@@ -75,7 +77,7 @@ def _drift(judged: list[Node]) -> Origin | None:
         )
         return origin_at(first, reason, kind=OriginKind.DRIFT)
     if growth.factor > GAIN_IN_DOUBT:  # what is no drift, however much drifted before
-        most = tr("of the error that grows before and after, most comes in here")
+        most = tr("most of the error that accumulates around this call is added here")
         reason = fitting(
             tr("{difference}: {most}", difference=describe_difference(growth.row), most=most),
             tr("{briefly}: {most}", briefly=describe_briefly(growth.row), most=most),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msprobe_ms.comparison.fingerprints import fingerprint_of
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
+from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements, is_of_another_form, worst
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import (
@@ -18,11 +20,16 @@ from msprobe_ms.comparison.origin.sentences import (
 )
 from msprobe_ms.comparison.origin.stages import stage_of
 from msprobe_ms.comparison.terms import Stage
+from msprobe_ms.dump.model import Entry
 from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.search import Walk
+
+
+_SWITCH = tr("switch it off, or call seed_all with rm_dropout=True on both sides")
+_EXTRA = tr("it draws random numbers and has no counterpart: {do}", do=_SWITCH)
 
 
 class WrongInput:
@@ -40,6 +47,9 @@ class WrongInput:
             # A mask may well be made in two ways: it is told only where nothing else is.
             walk.doubt(node, self._origin(node, walk))
             return Found(None)
+        if (random := self._after_random_call(node, worst(inputs))) is not None:
+            walk.hold_to_negligible(node)
+            return Found(node, random)
         # What encloses it took the difference in earlier, though its entry stands later; not by a mask in another form.
         outer = next((up for up in reversed([*node.ancestors()]) if _takes_in_more(up, walk)), node)
         around = outer.parent
@@ -61,19 +71,19 @@ class WrongInput:
             return origin_at(row, reason, [difference, nothing, *details], OriginKind.RANDOM)
         doubts = chance.because if chance is not None else ()
         if calls := self._unrecorded.calls(node.pair):
-            before = tr("though nothing compared before it does")
+            before = tr("although no compared value before it deviates")
             look = tr("look at the calls without a counterpart right before it, or map them")
             places = tr("calls without a counterpart come right before it: {calls}", calls=calls)
         else:
-            before, places = tr("though nothing recorded before it does"), self._unrecorded.places(node, row)
+            before, places = tr("although no recorded value before it deviates"), self._unrecorded.places(node, row)
             if node.is_backward:
-                look = tr("the gradient differs on arrival, look at the loss and what follows this call")
+                look = tr("the gradient that reaches this call differs, look at the loss and the later calls")
             elif places:
                 look = tr("it comes from outside, look at the code that makes it")
             else:
                 look = tr("it comes from outside, look at input data, arguments and unrecorded code")
             if not is_of_all_elements(row) and not node.is_backward and self._unrecorded.made(node, row):
-                order = tr("statistics do not show the order of elements: what was made before may agree in them alone")
+                order = tr("statistics do not show the order of elements: earlier values may differ in order only")
         reason = fitting(
             tr("{difference}, {before}: {look}", difference=difference, before=before, look=look),
             tr("{difference}: {look}", difference=difference, look=look),
@@ -83,6 +93,42 @@ class WrongInput:
         if stage is Stage.FORWARD and not places and row.target is not None and row.target.kind == "tensor":
             stage = Stage.DATA
         return origin_at(row, reason, [describe_caller(node), places, order, *doubts], OriginKind.OUTSIDE, stage)
+
+    def _after_random_call(self, node: Node, row: Row | None) -> Origin | None:
+        """The origin that a call is which draws random numbers on one side alone, right before what differs."""
+        if node.is_backward or row is None:
+            return None
+        details = [describe_difference(row), describe_caller(node)]
+        extra = next(filter(_draws, self._unrecorded.alone_before(node.pair)), None)
+        if extra is not None:
+            given = next(item for item in extra.in_state("output") if item.kind == "tensor")
+            stage = stage_of(extra.name, OriginKind.NOT_COMPARED)
+            taken = tr("{name}, which comes after it: {difference}", name=node.name, difference=details[0])
+            return Origin(
+                given.name,
+                "",
+                "output",
+                _EXTRA,
+                {},
+                OriginKind.NOT_COMPARED,
+                details=[taken, *details[1:]],
+                stage=stage,
+            )
+        lacked = next(filter(_draws, self._unrecorded.alone_before_golden(node.pair)), None)
+        if lacked is None:
+            return None
+        reason = tr("{name} before it draws random numbers in the golden alone: {do}", name=lacked.name, do=_SWITCH)
+        return origin_at(row, reason, details, OriginKind.OUTSIDE, stage_of(node.name, OriginKind.OUTSIDE))
+
+
+def _draws(entry: Entry) -> bool:
+    """Whether a call draws random numbers, and so gives out something else than it took in."""
+    if kind_of(entry.parsed) is not Kind.RANDOM:
+        return False
+    taken, given = (
+        next((item for item in entry.in_state(state) if item.kind == "tensor"), None) for state in ("input", "output")
+    )
+    return given is not None and (taken is None or fingerprint_of(taken) != fingerprint_of(given))
 
 
 def _takes_in_more(node: Node, walk: Walk) -> bool:

@@ -64,7 +64,7 @@ def _of_setting(inputs: Mapping[str, Row]) -> Origin | None:
     if not found:
         return None
     first, *others = found
-    reason = tr("{difference}: the optimizers are set otherwise", difference=describe_difference(first))
+    reason = tr("{difference}: the optimizers have different settings", difference=describe_difference(first))
     return origin_at(first, reason, map(describe_difference, others), OriginKind.UPDATE)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.search import Walk
 
 #: Where to look: in the first step, and later.
-_BEGINNING, _UPDATE = "the checkpoint", tr("the optimizer and its learning rate")
+_BEGINNING, _UPDATE = tr("the checkpoint"), tr("the optimizer and its learning rate")
 #: The share of modules with other parameters from which on a checkpoint was not loaded.
 _ALL = 0.8
 #: Times that what a module gives out is further apart than its parameter before another fault must be in it.
@@ -50,7 +50,7 @@ class WrongParameter:
         difference, besides = describe_difference(row), ""
         more = node.ratio_out > _PARAMETER * node.ratio_parameters
         if more and (out := worst(node.rows("output"))) is not None:
-            excess = tr("which is more than the parameter explains: look at the layer's settings, too")
+            excess = tr("more than the parameter explains: check the layer's settings, too")
             besides = fitting(
                 tr("{difference}, {excess}", difference=describe_difference(out), excess=excess),
                 tr("{briefly}, {excess}", briefly=describe_briefly(out), excess=excess),
@@ -58,7 +58,7 @@ class WrongParameter:
         everywhere, others = self._other_parameters(node)
         details = [besides, everywhere and difference, others, describe_order(row)]
         if random := self._random_operation():
-            reason = tr("gradients of earlier steps differ by right, as random numbers were drawn: {seed}", seed=SEED)
+            reason = tr("gradients of earlier steps may differ, because random numbers were drawn: {seed}", seed=SEED)
             return origin_at(
                 row,
                 reason,
@@ -75,19 +75,19 @@ class WrongParameter:
             return origin_at(row, reason, details, OriginKind.UPDATE)
         reason = everywhere or fitting(
             tr(
-                "{difference} before it is used: look at {beginning}, in later steps at {update}",
+                "{difference} before it is used: check {beginning} (first step) or {update} (later step)",
                 difference=difference,
                 beginning=_BEGINNING,
                 update=_UPDATE,
             ),
             tr(
-                "{difference}: look at {beginning}, later at {update}",
+                "{difference}: check {beginning} (first step) or {update} (later step)",
                 difference=difference,
                 beginning=_BEGINNING,
                 update=_UPDATE,
             ),
             tr(
-                "{briefly}: look at {beginning}, later at {update}",
+                "{briefly}: check {beginning} (first step) or {update} (later step)",
                 briefly=describe_briefly(row),
                 beginning=_BEGINNING,
                 update=_UPDATE,
@@ -117,12 +117,12 @@ class WrongParameter:
                 other_count=len(holders),
             )
             return tr(
-                "{differ}: was the checkpoint loaded? (in later steps look at {update})", differ=differ, update=_UPDATE
+                "{differ}: was the checkpoint loaded? (in a later step check {update})", differ=differ, update=_UPDATE
             ), ""
         if not others:
             return "", ""
         return "", tr(
-            "so do parameters of {count} of the {other_count} other modules with parameters",
+            "parameters of {count} of the {other_count} other modules with parameters differ, too",
             count=len(others),
             other_count=len(holders) - 1,
         )

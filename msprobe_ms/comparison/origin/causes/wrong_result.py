@@ -16,12 +16,13 @@ from msprobe_ms.comparison.origin.sentences import (
     describe_difference,
     describe_factor,
     describe_order,
+    describe_setting,
     describe_values,
     fitting,
     origin_at,
 )
 from msprobe_ms.support.text import listed
-from msprobe_ms.support.translation import tr, tr_count
+from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -74,7 +75,7 @@ class WrongResult:
             return origin_at(row, reason, [difference, agree, *details], OriginKind.RANDOM)
         doubts = chance.because if chance is not None else ()
         if node.kind is Kind.COLLECTIVE:
-            agrees = tr("though what this rank hands in agrees: another rank's share differs, look there")
+            agrees = tr("though the input of this rank agrees: the input of another rank differs, look there")
             reason = fitting(
                 tr("{difference}, {agrees}", difference=difference, agrees=agrees),
                 tr("{briefly}, {agrees}", briefly=describe_briefly(row), agrees=agrees),
@@ -82,7 +83,10 @@ class WrongResult:
             return origin_at(row, reason, [describe_caller(node), *doubts], OriginKind.COLLECTIVE)
         look, inside = self._inside(node)
         order = describe_order(row)
-        if order and not inside:
+        settings = list(map(describe_setting, walk.settings.of(node)))
+        if settings and not inside:
+            look = tr("its {setting}", setting=settings[0])
+        elif order and not inside:
             look, order = tr("look at the order of its elements"), tr("its Max, Min, Mean and Norm agree")
         brief = describe_briefly(row)
         roughly = tr("its inputs agree") if node.ratio_in_of_one_form <= 1 else tr("its inputs differ less")
@@ -97,6 +101,7 @@ class WrongResult:
             [
                 *map(describe_difference, _of_another_form(node)), describe_caller(node), inside, order, *doubts,
                 *self._reordered(node), _alone(node),
+                *(tr("another setting differs: {setting}", setting=each) for each in settings[1:]),
             ],
         )  # fmt: skip
 
@@ -104,7 +109,7 @@ class WrongResult:
         """The origin that a loss is."""
         differs, look = tr("the loss differs, {values}", values=describe_values(row)), tr("compare the loss functions")
         agree = tr("though the model's outputs agree: {look}", look=look)
-        before = tr("what was recorded before it agrees {margin}", margin=_margin(node))
+        before = tr("what was recorded before it agrees")
         calls = self._unrecorded.calls(node.pair)
         return origin_at(
             row,
@@ -113,7 +118,7 @@ class WrongResult:
             ),
             [
                 before,
-                calls and tr("right before it stand calls without a counterpart: {calls}", calls=calls),
+                calls and tr("calls without a counterpart run right before it: {calls}", calls=calls),
                 describe_factor(row),
             ],
         )
@@ -152,14 +157,16 @@ class WrongResult:
                         "{shows}, right after calls without a counterpart: {calls}", shows=shows, calls=calls
                     )
                 places = self._unrecorded.places(child, row)
-                return tr("look at its code before {module}", module=child.module), f"{shows}{places and f': {places}'}"
+                return tr("look at its code before {module}", module=child.module), tr_join(
+                    ": ", filter(None, (shows, places))
+                )
         number = len(node.children)
         if number and (calls := self._unrecorded.calls_inside(node.pair)):
             agree = tr_count(
                 "the 1 call with a counterpart agrees", "{count} calls with a counterpart agree", count=number
             )
             look = tr("look at the calls inside it without a counterpart, or map them")
-            return look, tr("inside it {agree}, without one stand {calls}", agree=agree, calls=calls)
+            return look, tr("inside it {agree}; calls without a counterpart: {calls}", agree=agree, calls=calls)
         if number == 1:
             return tr("look at its code before and after the call inside it"), tr(
                 "the 1 call recorded inside it agrees"
@@ -186,15 +193,12 @@ def _what_agrees(node: Node) -> str:
     )
     ratio = node.ratio_in_of_one_form
     if ratio > 1:
-        return tr("its inputs{but} are only {value:g} tolerances apart", but=but, value=float(f"{ratio:.2g}"))
+        furthest = worst(row for row in node.rows("input") if not is_of_another_form(row))
+        by = furthest.deviation if furthest is not None else None
+        return tr("its inputs{but} deviate by only {by:.2g} times their size", but=but, by=by or 0.0)
     if ratio == 0 and any(row.misrecorded and row.deviation for row in node.rows("input")):
         return tr("its inputs agree as far as they were compared")
-    return tr("its inputs{but} agree {margin}", but=but, margin=_margin(node))
-
-
-def _margin(node: Node) -> str:
-    ratio = node.ratio_in_of_one_form
-    return tr("exactly") if ratio == 0 else tr("within {ratio:.2g} times the tolerance", ratio=ratio)
+    return tr("its inputs{but} agree exactly", but=but) if ratio == 0 else tr("its inputs{but} agree", but=but)
 
 
 def _of_another_form(node: Node) -> list[Row]:
@@ -210,7 +214,7 @@ def _of_save(node: Node, row: Row) -> Origin:
     reason = tr("the saved value differs: {difference}", difference=describe_difference(row))
     if node.before is None:
         return origin_at(row, reason, [tr("nothing was saved before it"), describe_order(row)])
-    before = tr("what was saved before it agrees {margin}", margin=_margin(node))
+    before = tr("what was saved before it agrees")
     look = tr("look at the code after {name} was saved", name=node.before.name)
     reason = fitting(
         tr("{reason}; {look}", reason=reason, look=look),
@@ -222,8 +226,8 @@ def _of_save(node: Node, row: Row) -> Origin:
 def _alone(node: Node) -> str:
     """Parameters of one side only, which no statistics tell of."""
     for name, rows in (
-        ("target", [row.target for row in node.rows("parameters") if row.golden is None]),
-        ("golden", [row.golden for row in node.rows("parameters") if row.target is None]),
+        (tr("target"), [row.target for row in node.rows("parameters") if row.golden is None]),
+        (tr("golden"), [row.golden for row in node.rows("parameters") if row.target is None]),
     ):
         if rows:
             names = listed(item.suffix for item in rows if item is not None)

@@ -63,7 +63,7 @@ def _exceptions(updates: Sequence[Update]) -> list[Origin]:
     felt = any(each.is_known and each.by_epsilon > _FELT and _smaller(each) < 1 - _FELT / 2 for each in updates)
     judged = (each for each in updates if not (felt and each.is_known and _smaller(each) > _HALF))
     found = [(each.row, told) for each in judged if (told := _of_one(each))]
-    so = tr_count(" (so it is with {count} other)", " (so it is with {count} others)", len(found) - 1)
+    so = tr_count(" (the same for {count} other)", " (the same for {count} others)", len(found) - 1)
     others = so if len(found) > 1 else ""
     return [
         origin_at(row, tr("{fact}{others}: {look}", fact=fact, others=others, look=look), kind=OriginKind.UPDATE)
@@ -134,8 +134,8 @@ def _of_decay(known: Sequence[Update]) -> str:
         return ""
     side = "target" if middle < 0 else "golden"
     return tr(
-        "the {side}'s updates take more off {count} of {other_count} parameters, in proportion to "
-        "these, though gradients agree: look at weight decay",
+        "the {side}'s updates shrink {count} of {other_count} parameters more, in proportion to "
+        "their values, though gradients agree: look at weight decay",
         side=tr(side),
         count=len(apart),
         other_count=len(known),

@@ -16,9 +16,8 @@ from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedE
 from msprobe_ms.comparison.origin.explanations.inner_gradients import InnerGradients
 from msprobe_ms.comparison.origin.explanations.later_uses import LaterUses
 from msprobe_ms.comparison.origin.explanations.loss_condition import LossCondition
-from msprobe_ms.comparison.origin.explanations.optimizer_noise import NearbyNoise, OptimizerNoise
-from msprobe_ms.comparison.origin.explanations.optimizer_updates import OptimizerUpdates
 from msprobe_ms.comparison.origin.explanations.other_borders import OtherBorders
+from msprobe_ms.comparison.origin.explanations.other_counterparts import OtherCounterparts
 from msprobe_ms.comparison.origin.explanations.other_layout import OtherLayout
 from msprobe_ms.comparison.origin.explanations.partial_gradients import PartialGradients
 from msprobe_ms.comparison.origin.explanations.propagated_error import PropagatedError
@@ -26,6 +25,9 @@ from msprobe_ms.comparison.origin.explanations.random_numbers import RandomNumbe
 from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitching
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.explanations.running_statistics import RunningStatistics
+from msprobe_ms.comparison.origin.explanations.updates.aligned_updates import AlignedUpdates
+from msprobe_ms.comparison.origin.explanations.updates.optimizer_noise import NearbyNoise, OptimizerNoise
+from msprobe_ms.comparison.origin.explanations.updates.optimizer_updates import OptimizerUpdates
 from msprobe_ms.comparison.origin.protocols import Explanation, Surveyed
 from msprobe_ms.support.translation import tr
 
@@ -40,6 +42,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     CallsAcrossBorders,
     OptimizerNoise,
     AgreeingStep,
+    OtherCounterparts,
     ReluSwitching,
     OptimizerUpdates,
     RunningStatistics,
@@ -47,6 +50,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     Rounding,
     NearbyNoise,
     PropagatedError,
+    AlignedUpdates,
     AgreedAtFirst,
     LossCondition,
     HarmlessInputs,
@@ -57,6 +61,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
 #: Their names, which files hold in English, as messages.
 NAMES = (
     tr("agreed in the first step"),
+    tr("aligned updates"),
     tr("results agree"),
     tr("step agrees"),
     tr("calls across borders"),
@@ -70,6 +75,8 @@ NAMES = (
     tr("optimizer noise"),
     tr("optimizer updates"),
     tr("other borders"),
+    tr("other counterpart"),
+    tr("other layout"),
     tr("partial gradients"),
     tr("propagated error"),
     tr("random numbers"),

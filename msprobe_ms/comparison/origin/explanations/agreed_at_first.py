@@ -1,8 +1,8 @@
-"""What agreed in the first step is computed by the same code later: from then on it is training that sets it apart.
+"""What agreed in the first step is computed by the same code later: it differs more as what it is computed from does.
 
-A fault of code or settings shows in the first step. What can be wrong later without having been wrong then are the
-updates, the data and what a module keeps between steps: parameters, buffers and what the model is given are not
-explained here, nor are gradients of parameters, which a step may add to those of the step before.
+How much more is what `amplification` tells. Where nothing tells what a value is computed from, it may be as far apart
+as trainings are that drift. Not explained here are parameters, buffers and what the model is given, nor gradients of
+parameters, which a step may add to those of the step before.
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.fingerprints import fingerprint
-from msprobe_ms.comparison.measuring.deviation import statistic_deviation
 from msprobe_ms.comparison.model import Allowance, Row
-from msprobe_ms.comparison.origin.earlier_steps import same_item
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.comparison.origin.propagation import DRIFT
 from msprobe_ms.comparison.origin.protocols import Phase
-from msprobe_ms.comparison.statistics import have_sketches
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -36,23 +33,17 @@ class AgreedAtFirst:
 
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
-        self._allowance = Allowance(self.name, _FAR)
 
     @cached_property
     def _same_data(self) -> bool:
         return all(error_ratio(row) <= DRIFT for row in _data(self._evidence.nodes))
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
-        """Up to a twentieth, of what sketches showed to agree; nothing where the model is given other data."""
-        if row.state not in ("input", "output") or (first := self._evidence.first_step) is None or not self._same_data:
+        """As much more as what it is computed from differs now; a twentieth where nothing tells, of the same data."""
+        if row.state not in ("input", "output") or not walk.agreed_at_first(row) or not self._same_data:
             return None
-        if row.target is None or row.golden is None:
-            return None
-        target, golden = (same_item(dump, item) for dump, item in zip(first, (row.target, row.golden), strict=True))
-        if target is None or golden is None or not have_sketches(target, golden):
-            return None
-        deviation = statistic_deviation(target, golden)
-        return self._allowance if deviation is not None and deviation <= (row.tolerance or 0.0) else None
+        bound = walk.amplified(row, node)
+        return Allowance(self.name, _FAR if bound is None else bound)
 
 
 def _data(nodes: Sequence[Node]) -> Iterator[Row]:

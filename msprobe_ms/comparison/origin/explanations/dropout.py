@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 _MASKED = (
     tr("probably dropout, called as a function in code that was not recorded: {seed}", seed=SEED),
-    tr("where neither side is zero they agree, and which places are zero on one side alone is chance"),
+    tr("elements that are zero on neither side agree; which elements are zero on one side alone looks random"),
     HIDDEN,
 )
 _PERHAPS_MASKED = (
     tr("its statistics differ no more than two random masks make them: it may be dropout, called as a function"),
-    tr("if dropout is called there as a function, it differs by right: {seed}", seed=SEED),
+    tr("if dropout is called there as a function, it may differ: {seed}", seed=SEED),
 )
 
 #: Standard deviations within which what chance makes falls: of a hundred tests none fails for healthy dropout.

@@ -38,7 +38,7 @@ class InheritedError:
         """
         jumped = walk.largest_ratio_before(node) > DRIFT
         if row.state == "input":
-            return self._allowance if jumped else None
+            return walk.no_more_than_amplified(self._allowance, row, node) if jumped else None
         if row.state == "parameters" and not walk.origins:
             return None  # no call changes what it holds; once there is an origin, earlier steps may have had it too
         least = 1 if jumped else DRIFT
@@ -48,7 +48,7 @@ class InheritedError:
             before = max((before, *(child.ratio_in for child in node.children)))
         if node.takes_in_fills:
             before = max(before, walk.largest_ratio)
-        return self._of(row, before, walk) if before > least else None
+        return walk.no_more_than_amplified(self._of(row, before, walk), row, node) if before > least else None
 
     def _of(self, row: Row, before: float, walk: Walk) -> Allowance:
         """``before``: the error ratio of what it is computed from."""

@@ -6,6 +6,7 @@ Tools that record the gradient of ``cross_entropy`` with respect to its inner lo
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint, norm_of
@@ -26,7 +27,8 @@ class LaterUses(Surveyed):
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
         doubted: dict[Fingerprint, list[tuple[Node, Row]]] = defaultdict(list)
-        for node in evidence.nodes:
+        first = next((place for place, node in enumerate(evidence.nodes) if node.ratio_out > 1), len(evidence.nodes))
+        for node in islice(evidence.nodes, first, None):
             if node.ratio_out > 1:
                 for row in node.rows("output"):
                     if error_ratio(row) > 1 and (key := fingerprint(row)) is not None:
@@ -35,7 +37,7 @@ class LaterUses(Surveyed):
         last: dict[Fingerprint, int] = {}
         last_differing: dict[Fingerprint, int] = {}
         norms = {key[-1] for key in doubted}
-        for node in evidence.nodes if doubted else ():
+        for node in islice(evidence.nodes, first + 1, None) if doubted else ():
             for row in node.pair.rows:
                 if row.state == "input" and norm_of(row) in norms and row.matched and (key := fingerprint(row)):
                     last[key] = node.order

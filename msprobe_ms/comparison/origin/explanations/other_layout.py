@@ -3,7 +3,8 @@
 Of another shape the order of elements is not compared. Of the same shape it is, and each element stands beside another.
 That the layout is all that differs shows in what comes out: a layer that gives out what it should of the same values
 has them in its own order. Its gradient is in that order as well, and so may be one whose weight was not compared: of it
-nothing but the values themselves can be held against the other side's.
+nothing but the values themselves can be held against the other side's. A weight that was next to nothing before its
+updates is as far apart as these, whose noise may leave statistics alike.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class OtherLayout(Surveyed):
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
-        differing = list(_differing(evidence.nodes))
+        differing = [found for found in _differing(evidence.nodes) if not _is_set_apart(found[0], evidence)]
         if not differing:
             return
         drift = _DRIFT * evidence.drift
@@ -64,6 +65,12 @@ def _differing(nodes: Sequence[Node]) -> Iterator[tuple[Row, Node]]:
             for row in node.rows("parameters", "parameters_grad"):
                 if row.differs and (row.deviation or 0.0) > _FAR and _is_matrix(row):
                     yield row, node
+
+
+def _is_set_apart(row: Row, evidence: Evidence) -> bool:
+    """Whether the updates of a parameter explain how far apart it is."""
+    up_to = evidence.set_apart_by_updates(row) if row.state == "parameters" else None
+    return up_to is not None and (row.deviation or 0.0) <= up_to
 
 
 def _is_matrix(row: Row) -> bool:

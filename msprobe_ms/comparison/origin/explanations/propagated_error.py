@@ -37,4 +37,5 @@ class PropagatedError:
             ratio = explained_ratio(node, walk.negligible_ratio(node), doubtful=doubtful)
             if node.takes_in_fills:  # beside which statistics do not show how far the others drifted
                 ratio = max(ratio, GAIN * walk.largest_ratio)
-        return Allowance(self.name, ratio * row.held_to if math.isfinite(ratio) else ratio)
+        allowance = Allowance(self.name, ratio * row.held_to if math.isfinite(ratio) else ratio)
+        return walk.no_more_than_amplified(allowance, row, node)

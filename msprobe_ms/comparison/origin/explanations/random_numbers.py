@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 #: What makes random operations comparable.
 SEED = tr("seed both sides alike (seed_all, or with rm_dropout) and dump again")
 #: What random numbers mean for the rest of the step.
-HIDDEN = tr("what follows it cannot be told")
-_BECAUSE = tr("it draws random numbers, so that its result differs by right: {seed}", seed=SEED), HIDDEN
+HIDDEN = tr("what follows it cannot be judged")
+_BECAUSE = tr("it draws random numbers, so its result may differ: {seed}", seed=SEED), HIDDEN
 
 
 class RandomNumbers:

@@ -8,7 +8,8 @@ healthy nets differ by about sqrt(nδ / n), as soon as nδ is not negligible; on
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.arrays.dtypes import parse_dtype
@@ -28,6 +29,11 @@ _SMOOTH = (
     "dense", "linear", "conv", "norm", "embedding", "gelu", "tanh", "sigmoid", "silu", "softmax", "dropout", "lstm",
     "gru",
 )  # fmt: skip
+#: Functions with a kink; a function is nothing but itself, where a module may call others that are not recorded.
+_KINKED = re.compile(
+    r"(?<!g)elu\b|relu|hard|clamp|clip|(?<!soft)max|min|abs|sort|topk|(?<!avg)(?<!avg_)pool|thresh|shrink|sign|where|"
+    r"median"
+)
 #: Expected switches in a tensor from which on one is no surprise: a step has hundreds of tensors.
 _PLAUSIBLE = 1e-3
 #: A gradient's largest elements are a few times its root mean square.
@@ -41,7 +47,7 @@ class ReluSwitching:
     phase: ClassVar[Phase] = Phase.WALK
 
     def __init__(self, evidence: Evidence) -> None:
-        pass
+        self._unrecorded = evidence.unrecorded
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """As much as switches in its forward calls explain, or explained of the gradients before it.
@@ -50,16 +56,39 @@ class ReluSwitching:
         """
         if not node.is_backward or walk.turn is not node:
             return None
-        up_to = max(walk.largest_allowed.get(self.name, 0.0), _of_node(node))
-        return Allowance(self.name, up_to) if 0 < node.deviation <= up_to else None
+        if node.is_module:
+            own = _of_node(node)
+        else:
+            # What it takes in decides the side; what it gives out may be wrong itself.
+            taken = (each for each in _forward(node) if each.state == "input")
+            own = allowed_by_switching(taken) if row.state != "input" and _is_kinked(node) else 0.0
+        if row.state == "input" and self._unrecorded.calls(node.pair):  # what has no counterpart may switch
+            own = max(own, _of_outputs(node))
+        up_to = max(walk.largest_allowed.get(self.name, 0.0), own)
+        if not 0 < node.deviation <= up_to:
+            return None
+        allowance = Allowance(self.name, up_to)
+        return walk.no_more_than_amplified(allowance, row, node) if walk.comes_from_the_loss(row, node) else allowance
 
 
 def _of_node(node: Node) -> float:
-    """The deviation of its gradients that switches explain, given how its forward calls differ."""
+    """The deviation of a module's gradients that switches explain, given how its forward calls differ."""
     smooth = node.parsed is not None and not node.children and is_smooth(node.parsed.class_name)
     if smooth and (node.ratio_in <= 1 or _takes_what_arrives(node)):
         return 0.0
-    return allowed_by_switching(row for each in node.context if not each.is_backward for row in each.pair.rows)
+    return allowed_by_switching(_forward(node))
+
+
+def _of_outputs(node: Node) -> float:
+    return allowed_by_switching(row for row in _forward(node) if row.state == "output")
+
+
+def _forward(node: Node) -> Iterator[Row]:
+    return (row for each in node.context if not each.is_backward for row in each.pair.rows)
+
+
+def _is_kinked(node: Node) -> bool:
+    return node.parsed is None or bool(_KINKED.search(node.parsed.name.lower()))
 
 
 def _takes_what_arrives(node: Node) -> bool:

@@ -32,6 +32,7 @@ from msprobe_ms.support.errors import MappingError
 from msprobe_ms.support.files import DEFAULT, replacing
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed
+from msprobe_ms.support.translation import tr, tr_join, tr_list, translated
 
 #: A module: dotted path and class.
 Module = tuple[str, str]
@@ -43,13 +44,18 @@ _SURE, _LISTED = 0.75, 10
 #: Evidence and margin at which confidence reaches 63 %.
 _EVIDENCE_SCALE, _MARGIN_SCALE = 2.5, 1.0
 
-#: How the remarks in the file about weights begin.
-EXCHANGED = "# these weights look exchanged: "
+#: Levels that record modules.
+_WITH_MODULES = ("L0", "mix")
 
-_HEAD = """\
+_HEAD = tr("""\
 # Layer mapping found by comparing the two dumps: under the class of the parent, child: what the golden calls it.
 # Behind each line the lowest confidence (0 to 1) of the pairs it makes. Correct it and give it with -lm.
-"""
+""")
+
+
+def exchanged_mark() -> str:
+    """Return how the remarks in the file about weights begin."""
+    return translated(tr("# these weights look exchanged: "))
 
 
 @dataclass(frozen=True)
@@ -91,39 +97,45 @@ class Alignment:
         """Return the text of the file: rules, and as comments what was left out."""
         last = {self._used[path][-1] for circle in self.exchanged for path, _ in circle if self._used.get(path)}
         words = {
-            (parent, child): "; its weights look exchanged, see below"
+            (parent, child): translated(tr("; its weights look exchanged, see below"))
             for parent, children in self.rules.items()
             for child in children
             if f"{parent}.{child}" in last
         }
-        return _HEAD + "\n".join([*rule_lines(self.rules, self._notes, words), *self._remarks()]) + "\n"
+        lines = [*rule_lines(self.rules, self._notes, words), *map(translated, self._remarks())]
+        return translated(_HEAD) + "\n".join(lines) + "\n"
 
     def exchanges(self) -> str:
         """Which modules hold each other's weights, in words; "" where none do."""
-        circles = [" and ".join(path for path, _ in circle) for circle in self.exchanged]
-        return f"these weights look exchanged: {listed(circles, _LISTED, '; ', ', and ')}" if circles else ""
+        circles = [tr_join(tr(" and "), (path for path, _ in circle)) for circle in self.exchanged]
+        shown = listed(circles, _LISTED, "; ", ", and ")
+        return tr("these weights look exchanged: {circles}", circles=shown) if circles else ""
 
     def _remarks(self) -> Iterator[str]:
-        yield f"# {len(self.pairs)} modules are paired; those without a line above keep their names."
+        yield tr("# {count} modules are paired; those without a line above keep their names.", count=len(self.pairs))
         same = [
             (sure, module) for module, (other, sure) in self.pairs.items() if other[0] == module[0] and sure < _SURE
         ]
         if same:
-            least = ", ".join(f"{_named(module)} ({sure:.2f})" for sure, module in sorted(same)[:_LISTED])
-            yield f"# Least sure of these: {least}"
+            least = tr_list(f"{_named(module)} ({sure:.2f})" for sure, module in sorted(same)[:_LISTED])
+            yield tr("# Least sure of these: {least}", least=least)
         for circle in self.exchanged:
-            held = " and ".join(map(_named, circle))
-            yield f"{EXCHANGED}{held}; they are paired by names and places all the same"
+            held = tr_join(tr(" and "), map(_named, circle))
+            told = tr("{held}; they are paired by names and places all the same", held=held)
+            yield exchanged_mark() + translated(told)
         for ours, theirs, proven in self.fused:
-            reason = "; their norms add up" if proven else ""
-            yield f"# fused: {', '.join(map(_named, ours))} = {', '.join(map(_named, theirs))}{reason}"
+            reason = tr("; their norms add up") if proven else ""
+            both = [tr_list(map(_named, each)) for each in (ours, theirs)]
+            yield tr("# fused: {target} = {golden}{reason}", target=both[0], golden=both[1], reason=reason)
         in_fused = {module for ours, theirs, _ in self.fused for module in (*ours, *theirs)}
         for side, modules in (("target", self.unmatched_target), ("golden", self.unmatched_golden)):
             for module in modules:
                 if module not in in_fused:
                     guess = self.doubtful.get(module) if side == "target" else None
-                    perhaps = f", perhaps {_named(guess[0])} ({guess[1]:.2f})" if guess else ""
-                    yield f"# unmatched in the {side}: {_named(module)}{perhaps}"
+                    perhaps = tr(", perhaps {name} ({sure:.2f})", name=_named(guess[0]), sure=guess[1]) if guess else ""
+                    where = tr("target") if side == "target" else tr("golden")
+                    name = _named(module)
+                    yield tr("# unmatched in the {side}: {name}{perhaps}", side=where, name=name, perhaps=perhaps)
 
 
 def align_modules(target: Dump, golden: Dump) -> Alignment:
@@ -139,21 +151,40 @@ def align_modules(target: Dump, golden: Dump) -> Alignment:
 def warn_swapped_weights(alignment: Alignment) -> None:
     """Warn of weights that look exchanged."""
     if told := alignment.exchanges():
-        logger.warning("-lm: %s. Their modules are paired by names and places all the same", told)
+        logger.warning(tr("-lm: {told}. Their modules are paired by names and places all the same", told=told))
+
+
+def _why_nothing_aligned(target: Dump, golden: Dump) -> str:
+    for side, dump in (("target", target), ("golden", golden)):
+        if not any(entry.parsed is not None and entry.parsed.is_module for entry in dump.entries.values()):
+            if dump.level in _WITH_MODULES:
+                return tr(
+                    "-lm pairs modules, and none was recorded in the {side} ({path}): what ran in a compiled graph is "
+                    "in the folder graph",
+                    side=tr(side), path=dump.path,
+                )  # fmt: skip
+            return tr(
+                "-lm pairs modules, and the {side} holds none (its level is {level}): record both sides at level L0 or "
+                "mix",
+                side=tr(side), level=dump.level,
+            )  # fmt: skip
+    return tr("-lm: no module of the target has a counterpart: their shapes and values have nothing in common")
 
 
 def write_alignment(target: Dump, golden: Dump, output: Path, ending: str) -> tuple[Alignment, Path]:
     """Align and write ``layer_mapping{ending}.yaml`` into ``output``, which is created."""
     alignment = align_modules(target, golden)
     if not alignment.pairs:
-        logger.warning("-lm: no module of the two dumps could be aligned; dump both at level L0 or mix")
+        logger.warning(_why_nothing_aligned(target, golden))
     path = output / f"layer_mapping{ending}.yaml"
     try:
         DEFAULT.make_folder(output)
         with replacing(path) as file:
             file.write(alignment.text().encode("utf-8", "replace"))
     except OSError as error:
-        raise MappingError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise MappingError(
+            tr("{path}: cannot be written: {strerror}", path=path, strerror=error.strerror or error)
+        ) from error
     return alignment, path
 
 

@@ -19,7 +19,7 @@ from msprobe_ms.dump.names import BACKWARD, JOINED, is_function, parse_entry
 from msprobe_ms.support.files import replacing
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, translated
 from msprobe_ms.support.yaml_files import quoted
 
 #: Target entries and golden entries that are each other together; one of the two is alone.
@@ -193,11 +193,6 @@ def _missing(name: str, side: str, dump: Dump, items: Mapping[str, Item]) -> lis
     return [] if name in dump.entries or name in items else [f"{name} ({side})"]
 
 
-_HEADER = """\
-# What stood beside what, and behind it what said so: data, api, layer or cell mapping, automatic, name, scope (calls of
-# one meaning inside one call of a module), group (several calls that are one of the other side). null: nothing.
-# Corrected, this is a data mapping: msprobe compare ... -dm {name}
-"""
 #: Names that mean themselves in yaml, whatever stands around them.
 _PLAIN = re.compile(r"[A-Za-z]\w*(\.\w+)+", re.ASCII)
 #: Characters of a key without a mark, quotes and all.
@@ -206,13 +201,24 @@ _LONGEST_KEY = 1000
 _ITEM_BY_ITEM = (PairedBy.DATA, PairedBy.API)
 
 
+def _header(name: str) -> str:
+    return tr(
+        """\
+# What stood beside what, and behind it what said so: data, api, layer or cell mapping, automatic, name, scope (calls of
+# one meaning inside one call of a module), group (several calls that are one of the other side). null: nothing.
+# Corrected, this is a data mapping: msprobe compare ... -dm {name}
+""",
+        name=name,
+    )
+
+
 def write_pairing(pairs: Sequence[Pair], output: Path, timestamp: str, name_suffix: str = "") -> list[Path]:
     """Write ``data_mapping{suffix}_{timestamp}.yaml``; nothing, and [], where both names of every pair are equal."""
     if all(pair.target.name == pair.golden.name for pair in pairs if pair.target and pair.golden):
         return []
     path = output / f"data_mapping{name_suffix}_{timestamp}.yaml"
     with replacing(path) as file:
-        file.write(_HEADER.format(name=path.name).encode())
+        file.write(translated(_header(path.name)).encode())
         file.writelines(f"{line}\n".encode() for pair in pairs for line in _lines(pair))
     return [path]
 
@@ -220,7 +226,8 @@ def write_pairing(pairs: Sequence[Pair], output: Path, timestamp: str, name_suff
 def _lines(pair: Pair) -> list[str]:
     target, golden = pair.target, pair.golden
     if target is None:
-        return [f"# only in the golden: {_spelled(golden.name)}"] if golden is not None else []
+        told = golden and tr("# only in the golden: {name}", name=_spelled(golden.name))
+        return [translated(told)] if told else []
     if golden is None:
         return [f"{_key(target.name)} null"]
     if pair.how == PairedBy.GROUP and (lines := _group(pair)):

@@ -19,7 +19,7 @@ from msprobe_ms.dump.dialects import MODULE_PREFIXES
 from msprobe_ms.dump.names import JOINED, NAMES_ACCEPTED, is_name
 from msprobe_ms.support.errors import MappingError
 from msprobe_ms.support.log import logger
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join
 from msprobe_ms.support.yaml_files import FASTEST_LOADER, UnreadableError, not_yaml, read_text
 
 #: Largest mapping file read, in bytes: a data mapping of 100,000 items is about 12 MB.
@@ -172,7 +172,7 @@ def _api_rules(path: Path) -> tuple[ApiRule, ...]:
                     path=path,
                     place=place,
                     mindspore=mindspore,
-                    uneven=" and ".join(uneven),
+                    uneven=tr_join(tr(" and "), uneven),
                 ),
             )
         else:
@@ -352,7 +352,11 @@ def _is_null(event: Any) -> bool:
 def _spoken(event: Any) -> str:
     """What an event is, in words a person uses."""
     if isinstance(event, yaml.ScalarEvent):
-        return "nothing" if _is_null(event) or not event.value else tr("the text {value}", value=repr(event.value[:60]))
+        return (
+            tr("nothing")
+            if _is_null(event) or not event.value
+            else tr("the text {value}", value=repr(event.value[:60]))
+        )
     if isinstance(event, yaml.SequenceStartEvent):
-        return "a list"
-    return "a mapping" if isinstance(event, yaml.MappingStartEvent) else tr("a yaml alias")
+        return tr("a list")
+    return tr("a mapping") if isinstance(event, yaml.MappingStartEvent) else tr("a yaml alias")

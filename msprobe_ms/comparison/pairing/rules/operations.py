@@ -34,7 +34,7 @@ def read_operations(path: Path) -> dict[str, tuple[str, ...]]:
     try:
         content = read_object(file, _LARGEST, _FORM)
     except UsageError as error:
-        raise MappingError(str(error)) from error
+        raise MappingError(tr("{error}", error=error)) from error
     rules = {}
     for kind, named in content.items():
         kinds = [named] if isinstance(named, str) else named
@@ -57,6 +57,8 @@ def read_operations(path: Path) -> dict[str, tuple[str, ...]]:
 def by_operation(rules: Mapping[str, tuple[str, ...]], target: Dump, golden: Dump) -> dict[str, str | None]:
     """Return the rules as a data mapping of these dumps; those whose kinds are not called equally often are told."""
     found: dict[str, str | None] = {}
+    if not rules:
+        return found
     mine, its = _Calls(target), _Calls(golden)
     for kind, others in rules.items():
         ours, our_result = mine.of(kind)

@@ -6,17 +6,18 @@ the dumps' columns are read there; of all others the items are asked.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.arrays.custom_metrics import Algorithm, message_of, metric_of
-from msprobe_ms.comparison.model import Comparison, Metrics, Pair, Row
-from msprobe_ms.comparison.reporting.csv_table import Cell
+from msprobe_ms.comparison.model import Comparison, Metrics, Pair, Row, Tables
+from msprobe_ms.comparison.reporting.csv_table import Cell, Cells
 from msprobe_ms.comparison.reporting.legend import LegendLine
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS, is_non_finite
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Mode, RowColour, Side
@@ -31,6 +32,11 @@ DIFFERENCE_TITLES = ("Max diff", "Min diff", "Mean diff", "L2norm diff")
 RELATIVE_TITLES = ("MaxRelativeErr", "MinRelativeErr", "MeanRelativeErr", "NormRelativeErr")
 NPU_TITLES = ("NPU max", "NPU min", "NPU mean", "NPU l2norm")
 BENCH_TITLES = ("Bench max", "Bench min", "Bench mean", "Bench l2norm")
+
+
+Floats = npt.NDArray[np.float64]
+#: Values of many rows; an array where all of them are numbers.
+Values = list[Any] | Floats
 
 
 class Line:
@@ -78,21 +84,50 @@ class Block:
         return iter(self.lines)
 
     @cached_property
+    def rows(self) -> list[Row]:
+        return [line.row for line in self.lines]
+
+    @cached_property
     def columns(self) -> RowColumns:
         """What the dumps say of the items, read column by column."""
-        return RowColumns([line.row for line in self.lines])
+        return RowColumns(self.rows)
 
 
 class Column(NamedTuple):
     """A column fills its cells for many lines at once: a report has a million of them."""
 
     title: str
-    cells: Callable[[Block], list[Cell]]
+    cells: Callable[[Block], Cells]
 
 
 def column(title: str, cell: Callable[[Line], Cell]) -> Column:
     """A column that fills its cells one by one."""
     return Column(title, lambda lines: [cell(line) for line in lines])
+
+
+#: Types whose values are cells.
+_AS_THEY_ARE = frozenset((str, type(None)))
+
+
+def cells_of(values: Values) -> Cells:
+    """Return values as cells: numbers, texts, blanks for nothing; what is not finite is a text, as sheets hold none."""
+    if not isinstance(values, np.ndarray):
+        kinds = set(map(type, values))
+        if kinds <= _AS_THEY_ARE:
+            return values
+        if kinds != {float}:
+            return [value if type(value) is str else cell_of(value) for value in values]
+        values = np.array(values, np.float64)
+    return values if np.isfinite(values).all() else [*map(cell_of, values.tolist())]
+
+
+def cell_of(value: object) -> Cell:
+    """Return one value as a cell."""
+    if value is None:
+        return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value if math.isfinite(value) else str(value)
+    return str(value)
 
 
 class Profile(ABC):
@@ -171,8 +206,8 @@ def _shape_text(shape: tuple[int, ...]) -> str:
     return str(list(shape))
 
 
-Floats = npt.NDArray[np.float64]
-Values = list[object]
+#: An item, or its number in the tables of its row.
+Place = Item | int | None
 
 
 class RowColumns:
@@ -180,7 +215,9 @@ class RowColumns:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
-        self.target, self.golden = SideColumns(rows, TARGET), SideColumns(rows, GOLDEN)
+        targets, goldens, tables = zip(*(row.places for row in rows), strict=True) if rows else ((), (), ())
+        self.target = SideColumns(rows, TARGET, targets, tables)
+        self.golden = SideColumns(rows, GOLDEN, goldens, tables)
 
     @cached_property
     def relatives(self) -> dict[str, Values]:
@@ -190,8 +227,9 @@ class RowColumns:
             relative = np.where(theirs != 0, np.abs((mine - theirs) / theirs), np.inf)
             equal = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
         relative[equal] = 0.0
-        columns: dict[str, Values] = dict(zip(RELATIVES, relative.T.tolist(), strict=True))
-        for place in sorted({*self.target.others, *self.golden.others}):
+        others = sorted({*self.target.others, *self.golden.others})
+        columns: dict[str, Values] = dict(zip(RELATIVES, relative.T.tolist() if others else relative.T, strict=True))
+        for place in others:
             metrics = self._rows[place].metrics
             for name, column in columns.items():
                 column[place] = metrics.get(name)
@@ -201,13 +239,22 @@ class RowColumns:
 class SideColumns:
     """The items of one side; ``others`` are the places of those whose statistics are not four floats of a table."""
 
-    def __init__(self, rows: Sequence[Row], side: Side) -> None:
+    def __init__(
+        self, rows: Sequence[Row], side: Side, places: Sequence[Place], tables: Sequence[Tables | None]
+    ) -> None:
         self._rows, self._side = rows, side
-        stored = [row.stored(side) for row in rows]
-        self._table = next((each[0] for each in stored if each is not None), ItemTable())
-        self._numbers = [None if each is None or each[0] is not self._table else each[1] for each in stored]
+        found = (both[side] for place, both in zip(places, tables, strict=True) if both and type(place) is int)
+        self._table = next(found, ItemTable())
+        #: The items' numbers in the table; None where the row has none, or its item is of no such table.
+        self._numbers: list[int | None] = [
+            place if type(place) is int and both is not None and both[side] is self._table else None
+            for place, both in zip(places, tables, strict=True)
+        ]
+        self._all_stored = None not in self._numbers
+        self.others: list[int] = []
         odd = self._table.irregular
-        self.others = [place for place, number in enumerate(self._numbers) if number is None or number in odd]
+        if not self._all_stored or not odd.keys().isdisjoint(self._numbers):
+            self.others = [place for place, number in enumerate(self._numbers) if number is None or number in odd]
 
     @cached_property
     def floats(self) -> Floats:
@@ -220,7 +267,8 @@ class SideColumns:
     @cached_property
     def statistics(self) -> dict[str, Values]:
         """The four statistics by their names."""
-        columns: dict[str, Values] = dict(zip(STATISTICS, self.floats.T.tolist(), strict=True))
+        floats = self.floats.T
+        columns: dict[str, Values] = dict(zip(STATISTICS, floats.tolist() if self.others else floats, strict=True))
         for place in self.others:
             item = self._item(place)
             for name, column in columns.items():
@@ -229,34 +277,43 @@ class SideColumns:
 
     @property
     def names(self) -> Values:
+        if self._all_stored:
+            return self._table.names(self._numbers)  # type: ignore[arg-type]
         name = self._table.name
         return [
             name(number) if number is not None else getattr(self._item(place), "name", None)
             for place, number in enumerate(self._numbers)
         ]
 
-    @property
-    def dtypes(self) -> Values:
-        return [sort[2] for sort in self._sorts]
+    def of_sorts(self, read: Callable[[Sort], Cell]) -> list[Cell]:
+        """What is read of the items' sorts, each once as far as they are stored: those of a dump are few."""
+        if not self._all_stored:
+            return [
+                read(self._sort_of(place) if number is None else self._table.sort(number))
+                for place, number in enumerate(self._numbers)
+            ]
+        sorts, known = self._table.sorts, self._table.known_sorts
+        codes = [sorts[number] for number in self._numbers]  # type: ignore[index]
+        found = {code: read(known[code]) for code in set(codes)}
+        return [found[code] for code in codes]
 
     @property
-    def shapes(self) -> Values:
-        return [sort[3] for sort in self._sorts]
+    def dtypes(self) -> list[Cell]:
+        return self.of_sorts(lambda sort: sort[2])
 
     @property
-    def requires_grad(self) -> Values:
-        return [sort[4] for sort in self._sorts]
+    def shapes(self) -> list[Cell]:
+        """The shapes as the tables have them."""
+        return self.of_sorts(lambda sort: shape_text_of(sort[3]))
+
+    @property
+    def requires_grad(self) -> list[Cell]:
+        """``True``, ``False`` or nothing."""
+        return self.of_sorts(lambda sort: None if sort[4] is None else str(sort[4]))
 
     def read(self, read: Callable[[Item], object]) -> Values:
         """What else the items hold."""
         return [None if (item := self._item(place)) is None else read(item) for place in range(len(self._rows))]
-
-    @cached_property
-    def _sorts(self) -> list[Sort]:
-        sort = self._table.sort
-        return [
-            sort(number) if number is not None else self._sort_of(place) for place, number in enumerate(self._numbers)
-        ]
 
     def _sort_of(self, place: int) -> Sort:
         item = self._item(place)

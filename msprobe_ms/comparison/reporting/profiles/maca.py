@@ -5,20 +5,21 @@ It names neither limits nor results: rows are judged as those of our own report 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 
 from msprobe_ms.arrays.metrics import ACCUMULATED_RELATIVE, STANDARD_DEVIATION
-from msprobe_ms.comparison.reporting.csv_table import Cell
+from msprobe_ms.comparison.reporting.csv_table import Cell, listed
 from msprobe_ms.comparison.reporting.profiles.base import (
     Block,
     Column,
     Line,
     SideColumns,
+    Values,
+    cell_of,
+    cells_of,
     column,
-    shape_text_of,
 )
 from msprobe_ms.comparison.reporting.profiles.own import Own
 from msprobe_ms.comparison.statistics import RELATIVES
@@ -43,7 +44,7 @@ class Maca(Own):
             column("operator", lambda line: official_name(line.target.entry)),
             column("tensor", lambda line: line.target.suffix),
             *_both("dtype", attrgetter("dtypes")),
-            *_both("shape", lambda side: map(shape_text_of, side.shapes)),
+            *_both("shape", attrgetter("shapes")),
             *_both("max", lambda side: side.statistics["maximum"]),
             *_both("min", lambda side: side.statistics["minimum"]),
             column("diff1", _relative_error) if of_tensors else Column("diff1", _relative_of_statistics),
@@ -52,37 +53,28 @@ class Maca(Own):
         ]
 
 
-def _both(title: str, read: Callable[[SideColumns], Iterable[object]]) -> tuple[Column, Column]:
+def _both(title: str, read: Callable[[SideColumns], Values]) -> tuple[Column, Column]:
     """The column of device 0 and that of device 1."""
     return (
-        Column(f"{title}0", lambda block: [_cell(value) for value in read(block.columns.golden)]),
-        Column(f"{title}1", lambda block: [_cell(value) for value in read(block.columns.target)]),
+        Column(f"{title}0", lambda block: cells_of(read(block.columns.golden))),
+        Column(f"{title}1", lambda block: cells_of(read(block.columns.target))),
     )
 
 
-def _cell(value: object) -> Cell:
-    """A number, a text, nothing; what is not finite is a text."""
-    if value is None or isinstance(value, bool):
-        return None if value is None else str(value)
-    if isinstance(value, (int, float)):
-        return value if math.isfinite(value) else str(value)
-    return str(value)
-
-
 def _relative_error(line: Line) -> Cell:
-    return _cell((line.row.measured or {}).get(ACCUMULATED_RELATIVE))
+    return cell_of((line.row.measured or {}).get(ACCUMULATED_RELATIVE))
 
 
 def _standard_deviation(line: Line) -> Cell:
-    return _cell((line.row.measured or {}).get(STANDARD_DEVIATION))
+    return cell_of((line.row.measured or {}).get(STANDARD_DEVIATION))
 
 
 def _relative_of_statistics(block: Block) -> list[Cell]:
-    relatives = block.columns.relatives
+    relatives = (listed(block.columns.relatives[name]) for name in RELATIVES[:2])
     cells: list[Cell] = []
-    for pair in zip(*(relatives[name] for name in RELATIVES[:2]), strict=True):
+    for pair in zip(*relatives, strict=True):
         known = [value for value in pair if isinstance(value, (int, float))]
-        cells.append(_cell(max(known)) if known else None)
+        cells.append(cell_of(max(known)) if known else None)
     return cells
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from typing import ClassVar
 
@@ -27,7 +28,7 @@ from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row
 from msprobe_ms.comparison.pairing.coverage import is_running_statistic
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
-from msprobe_ms.comparison.reporting.csv_table import Cell
+from msprobe_ms.comparison.reporting.csv_table import Cell, Cells
 from msprobe_ms.comparison.reporting.legend import LegendLine, own_legend
 from msprobe_ms.comparison.reporting.profiles.base import (
     BENCH_TITLES,
@@ -38,10 +39,11 @@ from msprobe_ms.comparison.reporting.profiles.base import (
     Line,
     Profile,
     SideColumns,
+    Values,
     algorithm_columns,
+    cells_of,
     column,
     item_name,
-    shape_text_of,
 )
 from msprobe_ms.comparison.reporting.profiles.latest import IGNORED, INPUTS_IGNORED
 from msprobe_ms.comparison.reporting.profiles.wording import deviates, differences, remarks
@@ -64,19 +66,24 @@ AGREES = "agrees"
 
 RESULTS = (ORIGIN, INHERITED, DIFFERS, RANDOM, UNMATCHED, NOT_JUDGED, NOT_COMPARED, AGREES)
 
+#: Rows up to which the reasons of all are kept once they are said: those of a million would take a third of the memory.
+_KEPT_REASONS = 1 << 16
+
 _COLOURS = {ORIGIN: RowColour.RED, INHERITED: RowColour.YELLOW, DIFFERS: RowColour.YELLOW}
 
-NO_SUM = tr("This gradient is the sum of what several modules hand back, which their statistics do not tell.")
+NO_SUM = tr("This gradient is the sum of the gradients of several modules, which cannot be computed from statistics.")
+NO_FIGURES = tr("There are no statistics to compare.")
+UNREAD = tr("It was recorded, but its figures, dtype or shape cannot be compared.")
 SAID_ALONE = tr("The layer mapping says that it has no counterpart.")
 NO_CALL = tr("The golden has no such call.")
-ELSEWHERE = tr("The other side has no such call; what it gives out is compared in rows of other calls.")
+ELSEWHERE = tr("The other side has no such call; its results are compared in rows of other calls.")
 #: Of calls without a counterpart, by what pairing says of them.
 _ALONE = {PairedBy.UNMATCHED: SAID_ALONE, PairedBy.ELSEWHERE: ELSEWHERE}
 NO_VALUE = tr("The golden's call has no such value.")
 LATER_AGREE = tr("later uses of it agree")
 GRADIENT_AGREES = tr("{later_agree}, or the two dumps record other parts of this gradient", later_agree=LATER_AGREE)
 NO_STATISTIC = tr("The golden's module has no such running statistic in its dump: buffers are not recorded.")
-PASSED_ON = tr("It only passes from call to call inside of what is one call of the other side.")
+PASSED_ON = tr("It is an intermediate value of what is one call on the other side.")
 
 
 def judge(comparison: Comparison) -> None:
@@ -84,12 +91,13 @@ def judge(comparison: Comparison) -> None:
     origins = {origin.target: origin for origin in (*comparison.random, *comparison.origins)}
     named = {beginning for name in origins for beginning in beginnings(name)}
     plain, uncoloured = _Plain(comparison.mode), RowColour.NONE
+    kept = sum(len(pair.rows) for pair in comparison.pairs) <= _KEPT_REASONS
     for pair in comparison.pairs:
         is_named = pair.target is not None and pair.target.name in named
         whole = origins.get(pair.target.name) if is_named and pair.target else None
         for row in pair.rows:
             if not is_named and plain.is_(row):
-                row.result, row.reason = _differing(pair, row, deviates(row)) if row.differs else (AGREES, "")
+                row.result, row.reason = _plainly_judged(pair, row, kept=kept) if row.differs else (AGREES, "")
             else:
                 target = row.target
                 origin = _origin_of(row, target, origins, whole) if is_named else None
@@ -116,7 +124,7 @@ class _Plain:
         if key not in self._sorts:
             self._sorts[key] = _alike(ours.sort(number), theirs.sort(golden))
         # Where their distance is finite, the golden holds no NaN or infinity if the target does not.
-        return self._sorts[key] and all(map(math.isfinite, ours.statistics[4 * number : 4 * number + 2]))
+        return self._sorts[key] and bool(ours.finite[number])
 
 
 def _alike(mine: Sort, theirs: Sort) -> bool:
@@ -152,9 +160,9 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
         return UNMATCHED, NO_VALUE if pair.matched else _ALONE.get(pair.how, NO_CALL)
     said = remarks(row, target, golden, mode)
     if row.deviation is None:
-        return NOT_COMPARED, next(said, NO_SUM if pair.fused else tr("There are no statistics to compare."))
+        return NOT_COMPARED, next(said, NO_SUM if pair.fused else UNREAD if row.unread else NO_FIGURES)
     if not row.differs and not row.misrecorded:
-        return AGREES, next(said, "")
+        return (NOT_COMPARED, UNREAD) if row.unread else (AGREES, next(said, ""))
     reason = next(differences(row, target, golden, mode))
     if row.misrecorded:
         return NOT_JUDGED, tr(
@@ -167,15 +175,60 @@ def _judged(pair: Pair, row: Row, target: Item | None, origin: Origin | None, mo
 
 def _differing(pair: Pair, row: Row, reason: str) -> tuple[str, str]:
     """The result of a row that differs and is no origin, and the reason in full."""
+    result, in_full = _difference(pair, row)
+    return result, in_full(row, reason)
+
+
+def _plainly_judged(pair: Pair, row: Row, *, kept: bool) -> tuple[str, str | Callable[[Row], str]]:
+    result, in_full = _difference(pair, row)
+    return result, _PLAINLY[in_full](row) if kept else _PLAINLY[in_full]
+
+
+def _difference(pair: Pair, row: Row) -> tuple[str, Callable[[Row, str], str]]:
+    """The result of a row that differs and is no origin, and what makes the reason in full of why it differs."""
     if _is_ignored(pair, row):
-        return NOT_JUDGED, tr("{reason}; what this call leaves here is undefined or a mere copy.", reason=reason)
+        return NOT_JUDGED, _ignored
     if row.inherited_from and pair.target is not None and row.inherited_from == pair.target.name:
-        return INHERITED, tr("{reason}, as the error begins in this call.", reason=reason)
-    if row.inherited_from:
-        return INHERITED, tr(
-            "{reason}, inherited from {inherited_from}.", reason=reason, inherited_from=row.inherited_from
-        )
-    return DIFFERS, tr("{reason}.", reason=reason)
+        return INHERITED, _from_this_call
+    return (INHERITED, _inherited) if row.inherited_from else (DIFFERS, _differs)
+
+
+def _ignored(row: Row, reason: str) -> str:
+    return tr("{reason}; what this call leaves here is undefined or a mere copy.", reason=reason)
+
+
+def _from_this_call(row: Row, reason: str) -> str:
+    return tr("{reason}, as the error begins in this call.", reason=reason)
+
+
+def _inherited(row: Row, reason: str) -> str:
+    return tr("{reason}, inherited from {inherited_from}.", reason=reason, inherited_from=row.inherited_from)
+
+
+def _differs(row: Row, reason: str) -> str:
+    return tr("{reason}.", reason=reason)
+
+
+def _plainly(in_full: Callable[[Row, str], str], row: Row) -> str:
+    return in_full(row, deviates(row))
+
+
+def _plainly_inherited(row: Row) -> str:
+    """What most of all reasons say, in one message instead of two."""
+    return tr(
+        "It deviates by {deviation:.3g} times its size, beyond the tolerance {held_to:.3g}, "
+        "inherited from {inherited_from}.",
+        deviation=row.deviation,
+        held_to=row.held_to,
+        inherited_from=row.inherited_from,
+    )
+
+
+#: The same of a row of which there is no more to say than how far apart it is, said when it is asked for.
+_PLAINLY: Mapping[Callable[[Row, str], str], Callable[[Row], str]] = {
+    **{each: partial(_plainly, each) for each in (_ignored, _from_this_call, _differs)},
+    _inherited: _plainly_inherited,
+}
 
 
 def _is_forward(pair: Pair) -> bool:
@@ -213,67 +266,42 @@ class Own(Profile):
         judge(comparison)
 
 
-#: Types whose values are cells.
-_AS_THEY_ARE = frozenset((str, type(None)))
+Read = Callable[[Block], Cells]
 
 
-def _cell(value: object) -> Cell:
-    """A number, a text, or a blank for nothing; what is not finite is text, which every spreadsheet program shows."""
-    if value is None:
-        return None
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value if math.isfinite(value) else str(value)
-    return str(value)
-
-
-def _cells(values: Iterable[object]) -> list[Cell]:
-    values = list(values)
-    kinds = set(map(type, values))
-    if kinds <= _AS_THEY_ARE or (kinds == {float} and math.isfinite(sum(values))):  # type: ignore[arg-type]
-        return values  # type: ignore[return-value]
-    return [value if type(value) is str else _cell(value) for value in values]
-
-
-Cells = Callable[[Block], list[Cell]]
-
-
-def _of_sides(read: Callable[[SideColumns], Iterable[object]]) -> tuple[Cells, Cells]:
+def _of_sides(read: Callable[[SideColumns], Values]) -> tuple[Read, Read]:
     """The cells of the target's column and of the golden's."""
-    return lambda block: _cells(read(block.columns.target)), lambda block: _cells(read(block.columns.golden))
+    return lambda block: cells_of(read(block.columns.target)), lambda block: cells_of(read(block.columns.golden))
 
 
-def _of_items(read: Callable[[Item], object]) -> tuple[Cells, Cells]:
+def _of_items(read: Callable[[Item], object]) -> tuple[Read, Read]:
     return _of_sides(lambda side: side.read(read))
 
 
-def _statistic(name: str) -> Callable[[SideColumns], Iterable[object]]:
+def _statistic(name: str) -> Callable[[SideColumns], Values]:
     return lambda side: side.statistics[name]
 
 
-def _of_row(read: Callable[[Row], object]) -> Cells:
-    return lambda block: _cells([read(line.row) for line in block])
+def _relative(metric: str) -> Read:
+    return lambda block: cells_of(block.columns.relatives[metric])
 
 
-def _relative(metric: str) -> Cells:
-    return lambda block: _cells(block.columns.relatives[metric])
+def _of_metric(metric: str) -> Read:
+    return lambda block: cells_of([(line.row.measured or {}).get(metric) for line in block])
 
 
-def _of_metric(metric: str) -> Cells:
-    return lambda block: _cells([(line.row.measured or {}).get(metric) for line in block])
-
-
-def _names(block: Block, side: SideColumns) -> list[Cell]:
+def _names(block: Block, side: SideColumns) -> Cells:
     mode = block.lines[0].mode
     if mode == Mode.TENSOR:  # where the names of files count
-        return _cells(side.read(lambda item: item_name(item, mode)))
-    return _cells(side.names)
+        return cells_of(side.read(lambda item: item_name(item, mode)))
+    return cells_of(side.names)
 
 
 def _call_site(line: Line) -> Cell:
     return "\n".join(" ".join(frame.split()) for frame in line.stack) if line.stack else None
 
 
-def _pairs(titles: Iterable[str], cells: Iterable[tuple[Cells, Cells]]) -> tuple[Column, ...]:
+def _pairs(titles: Iterable[str], cells: Iterable[tuple[Read, Read]]) -> tuple[Column, ...]:
     """Columns of the target and the golden, by their common title."""
     return tuple(
         Column(f"{prefix} {title}", each)
@@ -285,17 +313,17 @@ def _pairs(titles: Iterable[str], cells: Iterable[tuple[Cells, Cells]]) -> tuple
 _VERDICT = (
     Column("NPU Name", lambda block: _names(block, block.columns.target)),
     Column("Bench Name", lambda block: _names(block, block.columns.golden)),
-    column("Result", lambda line: line.row.result),
-    column("Reason", lambda line: line.row.reason or None),
-    column("Inherited From", lambda line: line.row.inherited_from or None),
-    Column("Explained By", lambda block: [line.row.explained and (line.row.explained_by or None) for line in block]),
-    Column("Deviation", _of_row(attrgetter("deviation"))),
-    Column("Tolerance", _of_row(attrgetter("held_to"))),
+    Column("Result", lambda block: [row.result for row in block.rows]),
+    Column("Reason", lambda block: [row.reason or None for row in block.rows]),
+    Column("Inherited From", lambda block: [row.inherited_from or None for row in block.rows]),
+    Column("Explained By", lambda block: [row.explained and (row.explained_by or None) for row in block.rows]),
+    Column("Deviation", lambda block: cells_of([row.deviation for row in block.rows])),
+    Column("Tolerance", lambda block: cells_of([row.held_to for row in block.rows])),
 )
 
 _BASIC = _pairs(
     ("Dtype", "Tensor Shape"),
-    (_of_sides(attrgetter("dtypes")), _of_sides(lambda side: map(shape_text_of, side.shapes))),
+    (_of_sides(attrgetter("dtypes")), _of_sides(attrgetter("shapes"))),
 )
 
 #: The statistics stand side by side, so only their relative differences have columns.

@@ -59,7 +59,7 @@ def differences(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[st
 
 def deviates(row: Row) -> str:
     return tr(
-        "It deviates by {deviation:.3g}, beyond the tolerance {held_to:.3g}",
+        "It deviates by {deviation:.3g} times its size, beyond the tolerance {held_to:.3g}",
         deviation=row.deviation,
         held_to=row.held_to,
     )
@@ -74,7 +74,7 @@ def remarks(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:
         if target.kind == golden.kind == "null":
             yield tr("There is nothing on both sides.")
         elif target.kind != golden.kind or not same_value(target, golden):
-            yield tr("{values}: not judged, as the two may call it otherwise.", values=_values(target, golden))
+            yield tr("{values}: the results of the call tell whether it matters.", values=_values(target, golden))
         return
     mine, theirs = parse_dtype(target.dtype), parse_dtype(golden.dtype)
     if target.shape != golden.shape:

@@ -13,6 +13,7 @@ from msprobe_ms.frameworks.graph_observer import Layout, Place, Tapped, TensorSt
 from msprobe_ms.frameworks.mindspore.arrays import widened
 from msprobe_ms.frameworks.mindspore.graphs.compilation import CompiledTaps, Parts, dtype_text, layout_of
 from msprobe_ms.frameworks.mindspore.graphs.source import SINGLE, STATISTICS, compiled_parts
+from msprobe_ms.support.translation import tr
 
 #: What callbacks return; nobody reads it.
 DONE = np.zeros(1, np.int32)
@@ -56,7 +57,7 @@ class MindSporeTaps(CompiledTaps):
                 number = observer.begins(*self._layouts[int(layout[0])])
                 return np.array([number], np.int32)
             except Exception as error:
-                self._failed(error, "a call in a graph")
+                self._failed(error, tr("a call in a graph"))
         return np.array([-1], np.int32)
 
     def on_value(self, value: Any, call: np.ndarray, place: np.ndarray) -> np.ndarray:
@@ -65,7 +66,7 @@ class MindSporeTaps(CompiledTaps):
                 where, form = self._places[int(place[0])]
                 observer.value(int(call[0]), where, unpacked(value, form))
             except Exception as error:
-                self._failed(error, "a value in a graph")
+                self._failed(error, tr("a value in a graph"))
         return DONE
 
     def on_end(self, call: np.ndarray, layout: np.ndarray) -> np.ndarray:
@@ -73,7 +74,7 @@ class MindSporeTaps(CompiledTaps):
             try:
                 observer.ends(int(call[0]), self._layouts[int(layout[0])][1])
             except Exception as error:
-                self._failed(error, "a call in a graph")
+                self._failed(error, tr("a call in a graph"))
         return DONE
 
     def on_parameter(self, gradient: Any, parameter: np.ndarray) -> np.ndarray:
@@ -82,7 +83,7 @@ class MindSporeTaps(CompiledTaps):
                 module, name, dtype, form = self._parameters[int(parameter[0])]
                 observer.parameter_gradient(module, name, dtype, unpacked(gradient, form))
             except Exception as error:
-                self._failed(error, "a parameter's gradient in a graph")
+                self._failed(error, tr("a parameter's gradient in a graph"))
         return DONE
 
 

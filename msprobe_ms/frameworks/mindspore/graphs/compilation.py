@@ -12,13 +12,17 @@ import re
 import types
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import mindspore
 
 from msprobe_ms.frameworks.graph_observer import Described, GraphObserver, Layout, Tapped, Unknown
 from msprobe_ms.frameworks.mindspore.graphs.marking import MarkedGraphs, plain_construct
+from msprobe_ms.frameworks.mindspore.graphs.seeds import next_seeds, put_back
+from msprobe_ms.support.interruptions import interrupts, suppress_own
+from msprobe_ms.support.log import logger
+from msprobe_ms.support.translation import tr
 
 _FLOATS = ("Float16", "Float32", "Float64", "BFloat16", "Complex64", "Complex128")
 
@@ -58,6 +62,7 @@ class CompiledTaps(MarkedGraphs):
         #: Sets of modules ever tapped: a graph compiled for one of them is not run for another.
         self._sets: dict[tuple[tuple[str, int], ...], int] = {}
         self._set = -1
+        self._has_told = False
 
     # -- on and off ------------------------------------------------------------------------------------------------
 
@@ -80,25 +85,46 @@ class CompiledTaps(MarkedGraphs):
         def compile(executor: Any, compiled: Any, args: Any, kwargs: Any, phase: str, *others: Any) -> Any:
             plain = functools.partial(original, executor, compiled, args, kwargs)
             gradient_outside = ".grad." in phase
+            seeds = seeds_after = next_seeds()
             # As it ran before recording, or else compiled without callbacks for this.
             operators = self._compiled_as(executor, phase.replace(self._marking, ""))
             if not operators:
                 plain(f"{phase}.plain", *others)
                 operators = self._compiled_as(executor, f"{phase}.plain", failed=self._failed)
-                with suppress(Exception):  # what it holds goes with the process otherwise
+                seeds_after = next_seeds()
+                with suppress_own(Exception):  # what it holds goes with the process otherwise
                     executor.del_net_res(None, {f"{phase}.plain"})
-            if not self._may_be_tapped(operators, gradient_outside=gradient_outside):
-                return plain(phase, *others)
             try:
-                with self.tapping(gradient_outside=gradient_outside):
+                put_back(seeds)
+                if not self._may_be_tapped(operators, gradient_outside=gradient_outside):
                     return plain(phase, *others)
-            except Exception as error:
-                # Once more without us; mistakes of the user's were raised before.
-                result = plain(phase, *others)
-                self._failed(error, "Cells in a graph that does not compile with callbacks in it")
-                return result
+                self._tell_what_to_expect()
+                try:
+                    with self.tapping(gradient_outside=gradient_outside):
+                        return plain(phase, *others)
+                except Exception as error:
+                    if interrupts(error):
+                        raise
+                    # Once more without us; mistakes of the user's were raised before.
+                    put_back(seeds)
+                    result = plain(phase, *others)
+                    self._failed(error, tr("Cells in a graph that does not compile with callbacks in it"))
+                    return result
+            finally:
+                put_back(seeds_after)
 
         return compile
+
+    def _tell_what_to_expect(self) -> None:
+        """Say once, before MindSpore warns of callbacks that it optimized away itself, that this is no mistake."""
+        if not self._has_told:
+            self._has_told = True
+            logger.info(
+                tr(
+                    "graphs are compiled with callbacks in them; MindSpore's warnings 'Some side effect nodes were "
+                    "eliminated by mistake' are expected meanwhile"
+                )
+            )
 
     @property
     def _marking(self) -> str:
@@ -112,7 +138,7 @@ class CompiledTaps(MarkedGraphs):
             return executor.get_func_graph_proto(phase, "mind_ir") or b""
         except Exception as error:
             if failed is not None:
-                failed(error, "a compiled graph")
+                failed(error, tr("a compiled graph"))
             return b""
 
     def _may_be_tapped(self, operators: bytes, *, gradient_outside: bool) -> bool:
@@ -124,18 +150,21 @@ class CompiledTaps(MarkedGraphs):
         """
         why = None
         if not operators:
-            why = "a function that MindSpore does not show"
+            why = tr("a function that MindSpore does not show")
         elif any(b"Gradients/" not in node for node in _WRITES.findall(operators)):
-            why = "a function that writes into a tensor in place"
+            why = tr("a function that writes into a tensor in place")
         elif gradient_outside and _BRANCH.search(operators):
-            why = "a function with branches or loops that depend on tensors, whose gradient is taken outside of it"
+            why = tr("a function with branches or loops that depend on tensors, whose gradient is taken outside of it")
         if why is not None and self._observer is not None:
             self._observer.untold(None, why)
         elif self._observer is not None and (drawn := _DRAWS.search(operators)):
             self._observer.notice(
-                f"a compiled graph draws random numbers ({drawn[1].decode()}): MindSpore keeps their sequence with the "
-                "graph, and recorded steps run one of their own, so that they draw others than without recording; "
-                "a dropout with p=0 draws none"
+                tr(
+                    "a compiled graph draws random numbers ({primitive}): MindSpore keeps their sequence with the "
+                    "graph, and recorded steps run one of their own, so that they draw others than without "
+                    "recording; a dropout with p=0 draws none",
+                    primitive=drawn[1].decode(),
+                )
             )
         return why is None
 
@@ -160,7 +189,7 @@ class CompiledTaps(MarkedGraphs):
                 if not self._tapped.parameters:
                     parameters = []
                 if cell.has_bprop and self._tapped.gradients and self._observer is not None:
-                    self._observer.untold(module, "its gradients, for which it has a bprop of its own")
+                    self._observer.untold(module, tr("its gradients, for which it has a bprop of its own"))
                 names, values = tuple(name for name, _ in parameters), tuple(each for _, each in parameters)
                 construct = parts.construct(original, module, names, values)
                 held["construct"] = types.MethodType(construct, cell)

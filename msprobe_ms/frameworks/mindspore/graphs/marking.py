@@ -11,15 +11,21 @@ from typing import Any
 from mindspore import _c_expression, nn
 
 from msprobe_ms.frameworks.mindspore.training import OPTIMIZERS
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.patching import Patch, do_all
+from msprobe_ms.support.process import ThisProcess
 
 _numbers = itertools.count()
+
+#: Phases of graphs that ``mindspore.export`` and the converter of MindSpore Lite compile in order to write them.
+_WRITTEN = ("export.", "lite_infer_")
 
 
 class MarkedGraphs(ABC):
     """While they are marked, graphs have keys of their own, so that none is run that was compiled without the mark."""
 
     def __init__(self) -> None:
+        self._process = ThisProcess()
         self._mark = f".msprobe_ms{next(_numbers)}"
         #: Cells, and by the names of their phases what MindSpore remembers there of graphs without callbacks.
         self._phases: dict[int, tuple[Any, dict[str, str]]] = {}
@@ -46,7 +52,12 @@ class MarkedGraphs(ABC):
         self._phases = {}
 
     def wait(self) -> None:
-        """Return when what was launched is over."""
+        """Return when what was launched is over.
+
+        A forked child has none of the threads that its parent's launches are left to, and would wait for ever.
+        """
+        if not self._process.is_mine:
+            return
         _c_expression.PyNativeExecutor_.get_instance().sync()
         # Not mindspore.runtime.synchronize: its first call on a CPU logs an error and does not wait.
         _c_expression.synchronize()
@@ -56,7 +67,7 @@ class MarkedGraphs(ABC):
         return [
             Patch(executor, name, wrap)
             for executor in executors
-            for name, wrap in (("generate_arguments_key", self._marked), ("compile", self._compiling))
+            for name, wrap in (("generate_arguments_key", self._marked), ("compile", self._compiling_what_runs))
         ]
 
     @property
@@ -71,11 +82,26 @@ class MarkedGraphs(ABC):
     def _marked(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def generate_arguments_key(executor: Any, compiled: Any, /, *args: Any, **kwargs: Any) -> Any:
             key = original(executor, compiled, *args, **kwargs)
-            if isinstance(compiled, nn.Cell):
-                self._remember(compiled)
-            return key if is_optimizer(compiled) else f"{key}{self._marking}"
+            try:
+                if isinstance(compiled, nn.Cell):
+                    self._remember(compiled)
+                return key if is_optimizer(compiled) else f"{key}{self._marking}"
+            except Exception as error:  # of ours, as for want of memory: the plain graph runs
+                if interrupts(error):
+                    raise
+                return key
 
         return generate_arguments_key
+
+    def _compiling_what_runs(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what compiles instead of ``original``: a graph that is written to a file has nothing of ours in it."""
+        ours = self._compiling(original)
+
+        def compile(executor: Any, compiled: Any, args: Any, kwargs: Any, phase: str, *others: Any) -> Any:
+            compiling = original if phase.startswith(_WRITTEN) else ours
+            return compiling(executor, compiled, args, kwargs, phase, *others)
+
+        return compile
 
     @abstractmethod
     def _compiling(self, original: Callable[..., Any]) -> Callable[..., Any]:

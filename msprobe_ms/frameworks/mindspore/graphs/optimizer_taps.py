@@ -6,7 +6,7 @@ import gc
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import mindspore
@@ -16,8 +16,11 @@ from mindspore import Tensor, ops
 from msprobe_ms.frameworks.graph_observer import UpdateObserver
 from msprobe_ms.frameworks.mindspore.graphs.callbacks import DONE, unpacked
 from msprobe_ms.frameworks.mindspore.graphs.marking import MarkedGraphs, is_optimizer, plain_construct
+from msprobe_ms.frameworks.mindspore.graphs.seeds import next_seeds, put_back
 from msprobe_ms.frameworks.mindspore.graphs.source import NOTHING, SINGLE, callback, form_of
 from msprobe_ms.frameworks.mindspore.training import OPTIMIZERS
+from msprobe_ms.support.interruptions import interrupts
+from msprobe_ms.support.translation import tr
 
 
 class _Callbacks(NamedTuple):
@@ -60,18 +63,28 @@ class OptimizerTaps(MarkedGraphs):
     # -- compiling -------------------------------------------------------------------------------------------------
 
     def _compiling(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def compile(executor: Any, compiled: Any, *args: Any, **kwargs: Any) -> Any:
+        def compile(executor: Any, compiled: Any, args: Any, kwargs: Any, phase: str, *others: Any) -> Any:
+            plain = partial(original, executor, compiled, args, kwargs, phase, *others)
             if is_optimizer(compiled):  # which the script calls itself
-                return original(executor, compiled, *args, **kwargs)
+                return plain()
+            seeds, was_compiled = next_seeds(), executor.has_compiled(phase.replace(self._marking, ""))
             try:
                 with self._tapping():
-                    return original(executor, compiled, *args, **kwargs)
+                    return plain()
             except Exception as error:
+                if interrupts(error):
+                    raise
                 # Once more without us; a mistake of the user's is raised by this.
-                result = original(executor, compiled, *args, **kwargs)
+                put_back(seeds)
+                result = plain()
                 if self._observer is not None:
-                    self._observer.failed(error, "an optimizer in a graph that does not compile with callbacks in it")
+                    self._observer.failed(
+                        error, tr("an optimizer in a graph that does not compile with callbacks in it")
+                    )
                 return result
+            finally:
+                if was_compiled:
+                    put_back(seeds)
 
         return compile
 
@@ -151,7 +164,7 @@ class OptimizerTaps(MarkedGraphs):
             try:
                 tell(observer, *arguments)
             except Exception as error:
-                observer.failed(error, "an optimizer in a graph")
+                observer.failed(error, tr("an optimizer in a graph"))
         return DONE
 
     def _on_begin(self, observer: UpdateObserver, number: np.ndarray) -> None:

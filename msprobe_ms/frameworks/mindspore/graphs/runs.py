@@ -21,8 +21,10 @@ from msprobe_ms.frameworks.mindspore.training import (
     networks_of,
     optimizers_in,
 )
+from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import Patch, PatchHooks
+from msprobe_ms.support.translation import tr
 
 
 class _Depth(threading.local):
@@ -48,8 +50,16 @@ class GraphRuns(PatchHooks):
                 try:
                     self._before(self._described(runner))
                 except Exception as error:  # of ours: nothing of the script's has run
+                    if interrupts(error):
+                        raise
                     self.remove()
-                    logger.warning("steps: runs of graphs are not counted: %s: %s", type(error).__name__, error)
+                    logger.warning(
+                        tr(
+                            "steps: runs of graphs are not counted: {name}: {error}",
+                            name=type(error).__name__,
+                            error=error,
+                        )
+                    )
             depth.value += 1
             try:
                 return original(runner, *args, **kwargs)

@@ -9,6 +9,7 @@ import torch
 
 from msprobe_ms.frameworks.pytorch.mindspore_twins.common import functional, several, sizes
 from msprobe_ms.frameworks.pytorch.mindspore_twins.registry import twin
+from msprobe_ms.support.translation import tr
 
 Sizes = int | Sequence[int]
 
@@ -103,7 +104,7 @@ def conv3d_transpose(
     output_padding: Sizes = 0,
 ) -> Any:
     if pad_mode == "same":
-        raise NotImplementedError('pad_mode "same" of conv3d_transpose has no twin')
+        raise NotImplementedError(tr('pad_mode "same" of conv3d_transpose has no twin'))
     around = 0 if pad_mode == "valid" else padding
     return functional.conv_transpose3d(inputs, weight, None, stride, around, output_padding, group, dilation)
 
@@ -128,7 +129,7 @@ def _both_sides(padding: Sizes, spatial: int) -> Sizes:
         return padding
     before, after = tuple(padding[::2]), tuple(padding[1::2])
     if before != after:
-        raise NotImplementedError("padding that differs from side to side has no twin")
+        raise NotImplementedError(tr("padding that differs from side to side has no twin"))
     return before
 
 

@@ -12,6 +12,7 @@ from msprobe_ms.frameworks.api_calls import NotJudged
 from msprobe_ms.frameworks.pytorch.mindspore_twins.common import Axes, dims, several
 from msprobe_ms.frameworks.pytorch.mindspore_twins.convolution import same_padding
 from msprobe_ms.frameworks.pytorch.mindspore_twins.registry import twin
+from msprobe_ms.support.translation import tr
 
 #: Reductions by their primitives' names.
 _REDUCTIONS: dict[str, Callable[..., Any]] = {
@@ -40,7 +41,7 @@ def bias_add(x: Any, bias: Any, *, data_format: str = "NCHW") -> Any:
 @twin("Primitive.Gather", "Primitive.GatherV2")
 def gather(params: Any, indices: Any, axis: int, *, batch_dims: int = 0) -> Any:
     if batch_dims:
-        raise NotImplementedError("batch_dims other than 0")
+        raise NotImplementedError(tr("batch_dims other than 0"))
     chosen = torch.index_select(params, axis, indices.reshape(-1))
     axis %= params.dim()
     return chosen.reshape(*params.shape[:axis], *indices.shape, *params.shape[axis + 1 :])
@@ -112,6 +113,38 @@ def conv3d(
     data_format: str = "NCDHW",
 ) -> Any:
     return _convolved(functional.conv3d, 3, x, weight, pad_mode, pad, stride, dilation, group)
+
+
+@twin("Primitive.Conv2DTranspose", "Primitive.Conv2DBackpropInput")
+def conv2d_transpose(
+    x: Any,
+    weight: Any,
+    input_size: Sequence[int],
+    *,
+    out_channel: int = 0,
+    kernel_size: Sizes = 1,
+    pad_mode: str = "valid",
+    pad: Sizes = 0,
+    pad_list: Sizes | None = None,
+    mode: int = 1,
+    stride: Sizes = 1,
+    dilation: Sizes = 1,
+    group: int = 1,
+    data_format: str = "NCHW",
+) -> Any:
+    """The gradient of a convolution of ``input_size``: what that padded is cut off, what it did not reach is zero."""
+    steps, gaps, sizes = _spatial(stride, 2), _spatial(dilation, 2), tuple(input_size[2:])
+    top, left = 0, 0
+    if str(pad_mode).lower() == "same":
+        left, _, top, _ = same_padding(sizes, weight.shape[2:], steps, gaps)
+    elif str(pad_mode).lower() == "pad":
+        top, _, left, _ = several(pad, 4)
+    whole = functional.conv_transpose2d(x, weight, None, steps, 0, 0, group, gaps)
+    lacking = [
+        max(0, begin + size - there) for begin, size, there in zip((top, left), sizes, whole.shape[2:], strict=True)
+    ]
+    whole = functional.pad(whole, (0, lacking[1], 0, lacking[0]))
+    return whole[..., top : top + sizes[0], left : left + sizes[1]]
 
 
 def _convolved(
@@ -199,6 +232,40 @@ def cumulative_sum(x: Any, axis: int, *, exclusive: bool = False, reverse: bool 
     if exclusive:
         total = total - ordered
     return total.flip(axis) if reverse else total
+
+
+@twin("Primitive.ReverseV2")
+def reverse(x: Any, *, axis: Axes = ()) -> Any:
+    return torch.flip(x, dims(x, axis))
+
+
+@twin("Primitive.LSTM")
+def lstm(
+    x: Any,
+    h: Any,
+    c: Any,
+    weight: Any,
+    *,
+    input_size: int = 0,
+    hidden_size: int = 0,
+    num_layers: int = 1,
+    has_bias: bool = True,
+    bidirectional: bool = False,
+    dropout: float = 0.0,
+    proj_size: int = 0,
+) -> Any:
+    """One layer in one direction, as the CPU has it: one tensor holds both matrices, then the sum of both biases."""
+    if num_layers > 1 or bidirectional or proj_size:
+        raise NotImplementedError(tr("several layers or directions in one tensor of weights"))
+    gates = 4 * hidden_size
+    sizes = [gates * input_size, gates * hidden_size, gates if has_bias else 0]
+    if weight.numel() != sum(sizes):
+        raise NotImplementedError(tr("weights that another device has laid out"))
+    of_input, of_state, bias = torch.split(weight.reshape(-1), sizes)
+    matrices = [of_input.reshape(gates, input_size), of_state.reshape(gates, hidden_size)]
+    biases = [bias, torch.zeros_like(bias)] if has_bias else []
+    result = torch.lstm(x, (h, c), [*matrices, *biases], has_bias, 1, 0.0, False, False, False)
+    return *result, *[_SCRATCH] * 2
 
 
 @twin("Primitive.Argmax")

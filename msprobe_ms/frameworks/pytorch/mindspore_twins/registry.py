@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from msprobe_ms.support.translation import tr
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: ``{Prefix}.{api}`` → the function that computes the same with torch.
@@ -17,7 +19,7 @@ def twin(*names: str) -> Callable[[Function], Function]:
     def register(function: Function) -> Function:
         for name in names:
             if name in TWINS:
-                raise ValueError(f"{name} has two twins")
+                raise ValueError(tr("{name} has two twins", name=name))
             TWINS[name] = function
         return function
 

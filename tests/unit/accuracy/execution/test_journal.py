@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from msprobe_ms.accuracy.execution.journal import Journal, run_key, unfinished_run
+from msprobe_ms.accuracy.judging.model import ApiResult, Status
+from msprobe_ms.support.translation import speaking, tr, translated
 
 
 def test_results_are_read_back_and_a_cut_line_is_dropped(tmp_path: Path) -> None:
@@ -22,6 +24,17 @@ def test_results_are_read_back_and_a_cut_line_is_dropped(tmp_path: Path) -> None
             journal.add("Mint.sub.2", {"forward": "error"})
         with Journal(path, "key") as journal:
             assert journal.done["Mint.sub.2"] == {"forward": "error"}
+
+
+def test_reasons_are_told_in_the_language_of_the_run_that_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "accuracy_checking_1.journal"
+    reason = tr("same arguments as {first}", first="Mint.sub.0")
+    with Journal(path, "key") as journal:
+        journal.add("Mint.sub.1", ApiResult("Mint.sub.1", Status.SKIP, None, reason).to_json())
+    with Journal(path, "key") as journal, speaking("zh"):
+        found = ApiResult.from_json(journal.done["Mint.sub.1"]).message
+        assert found == reason
+        assert translated(found) == translated(reason) != reason
 
 
 def test_a_journal_of_another_run_is_not_gone_on_with(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from repository import PYTHONPATH
 
-from msprobe_ms.accuracy.execution.nursery import exit_status, fork, is_ready
+from msprobe_ms.accuracy.execution.nursery import another, control_sockets, exit_status, fork, is_ready
 
 NURSERY = """
 import os, socket, sys
@@ -20,7 +20,8 @@ from msprobe_ms.accuracy.execution.nursery import keep
 
 state = []
 
-def serve(connection):
+def serve(asked, connection):
+    state.append(asked.decode())
     while True:
         try:
             state.append(connection.recv())
@@ -38,7 +39,7 @@ keep(socket.socket(fileno=int(sys.argv[1])), serve)
 
 @pytest.fixture
 def control() -> Iterator[socket.socket]:
-    ours, theirs = socket.socketpair()
+    ours, theirs = control_sockets()
     with ours, theirs:
         process = subprocess.Popen(
             [sys.executable, "-c", NURSERY, str(theirs.fileno())], pass_fds=(theirs.fileno(),), stderr=subprocess.PIPE,
@@ -54,11 +55,15 @@ def control() -> Iterator[socket.socket]:
 @pytest.mark.processes
 def test_each_child_begins_anew_and_its_end_is_told(control: socket.socket) -> None:
     assert is_ready(control, 60)
+    second = another(control)
+    assert is_ready(second, 60)
+    beside = fork(second, b"another role", 60)
+    assert beside is not None
     for text, status in (("exit", 3), ("raise", 1), ("kill", -signal.SIGKILL), ("close", 0)):
-        child = fork(control, 60)
+        child = fork(control, b"a role", 60)
         assert child is not None
         child.connection.send("first")
-        assert child.connection.recv() == (child.id, ["first"]), "nothing is left of the one before"
+        assert child.connection.recv() == (child.id, ["a role", "first"]), "nothing is left of the one before"
         assert os.getpgid(child.id) == child.id
         if text == "kill":
             os.kill(child.id, signal.SIGKILL)
@@ -68,13 +73,18 @@ def test_each_child_begins_anew_and_its_end_is_told(control: socket.socket) -> N
             child.connection.send(text)
         assert exit_status(control, 60) == status
         child.connection.close()
+    beside.connection.send("still there")
+    assert beside.connection.recv() == (beside.id, ["another role", "still there"])
+    beside.connection.close()
+    assert exit_status(second, 60) == 0
+    second.close()
 
 
 def test_one_that_ended_gives_no_child() -> None:
-    ours, theirs = socket.socketpair()
+    ours, theirs = control_sockets()
     theirs.close()
     with ours:
         assert not is_ready(ours, 60)
         assert exit_status(ours, 60) is None
         with pytest.raises(OSError, match="Broken pipe"):
-            fork(ours, 60)
+            fork(ours, b"a role", 60)

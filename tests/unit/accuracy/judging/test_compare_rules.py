@@ -139,6 +139,7 @@ def test_ours_passes_what_is_as_exact_as_a_correct_result() -> None:
     assert judged(target, BENCHMARK, "v110").status is Status.ERROR
     verdict = judged(target, BENCHMARK, "own")
     assert (verdict.status, verdict.rule) == (Status.PASS, "within what a correct result may be off by")
+    assert verdict.message == "", "the figures that are apart have their own columns"
     assert judged({**target, EXCESS: 1.1}, BENCHMARK, "own").status is Status.ERROR
 
 

@@ -34,7 +34,7 @@ def linear(order: tuple[str, ...], seed: int = 1) -> Call:
 def test_gradients_are_told_by_the_arguments_that_they_are_of() -> None:
     call = linear(("input", "weight", "bias"))
     assert [slot.name for slot in handed_on(call)] == ["input", "weight", "bias"]
-    assert [slot.name for slot in arriving(call)] == ["gradient fed"]
+    assert [slot.name for slot in arriving(call)] == ["incoming gradient"]
     index = Call(**{**{f: getattr(call, f) for f in call.__slots__}, "arguments": Arguments((X, 3), {"weight": W})})
     assert [slot.place for slot in handed_on(index)] == [("positional", 0), ("keyword", "weight")]
 
@@ -60,7 +60,7 @@ def test_one_of_another_shape_is_not_held_against_it() -> None:
 def test_the_gradient_fed_is_exchanged_as_an_argument_is() -> None:
     target, golden = linear(("input", "weight", "bias"), seed=2), linear(("input", "weight", "bias"))
     found = swaps(target, golden, golden_gradients(target, golden))
-    assert found.needed is not None and [own.name for own, _ in found.needed] == ["gradient fed"]
+    assert found.needed is not None and [own.name for own, _ in found.needed] == ["incoming gradient"]
     same = swaps(golden, golden, golden_gradients(golden, golden))
     assert same.agrees
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,19 @@ PROOF = Proof("Mint.sub.0.forward", "Torch.sub.0.forward", Finding.SETTING, "so 
 def test_the_sentence_comes_first_and_each_experiment_has_a_line() -> None:
     lines = list(proof_lines(PROOF))
     assert lines[:4] == ["WRONG: so it is", "  Mint.sub.0.forward", "    golden: Torch.sub.0.forward", "  a note"]
-    assert [line.split() for line in lines[5:]] == [["yes", "0.5", "0.1", "run"], [*"---", "again:", "no", "kernel"]]
+    assert [line.split() for line in lines[5:]] == [["agrees", "0.5", "0.1", "run"], [*"---", "again:", "no", "kernel"]]
+
+
+def test_the_first_words_say_where_the_error_is() -> None:
+    said = {finding: next(proof_lines(replace(PROOF, finding=finding))).partition(":")[0] for finding in Finding}
+    assert said[Finding.INPUT] == "NOT HERE" and said[Finding.UNDECIDED] == "UNDECIDED"
+    assert said[Finding.GOLDEN] == said[Finding.RIGHT] == "RIGHT" and said[Finding.OPERATOR] == "WRONG"
+
+
+def test_a_difference_that_is_tried_explains_or_does_not() -> None:
+    tried = [Trial("norm", True, note="+1 %", explains=True), Trial("norm", False, note="+0 %", explains=True)]
+    lines = list(proof_lines(replace(PROOF, trials=tried)))
+    assert lines[-2].startswith("explains  ") and lines[-1].startswith("does not  ")
 
 
 def test_a_file_is_written_and_never_over_another(tmp_path: Path) -> None:

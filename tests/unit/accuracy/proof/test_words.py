@@ -29,11 +29,20 @@ def test_how_a_tensor_differs() -> None:
         tensor_difference(TypedArray("float32", one.values / 2), one, "the right one")
         == "it is 0.5 times the right one"
     )
-    assert tensor_difference(floats(3), one) == "its shape is [3] beside [4, 4] of the golden"
+    assert tensor_difference(floats(3), one) == "its shape is [3], the golden's has [4, 4]"
     assert tensor_difference(floats(4, 4, seed=5), one).startswith("it differs by ")
     numbers = TypedArray("int64", np.arange(4))
-    assert tensor_difference(TypedArray("int64", np.array([0, 1, 5, 3])), numbers) == "1 of 4 elements differ"
-    assert tensor_difference(None, numbers) == "None beside a tensor of int64 [4] of the golden"
+    assert tensor_difference(TypedArray("int64", np.array([0, 1, 5, 3])), numbers) == "1 of 4 elements differs"
+    assert tensor_difference(None, numbers) == "it is None, the golden's is a tensor of int64 [4]"
+
+
+def test_what_no_share_measures_is_said_in_words() -> None:
+    one = floats(4, 4)
+    broken = TypedArray("float32", np.where(np.eye(4) > 0, np.nan, one.values))
+    zero = TypedArray("float32", one.values * 0)
+    assert tensor_difference(broken, one) == "it holds NaN or infinity"
+    assert tensor_difference(one, broken) == "the golden's holds NaN or infinity"
+    assert tensor_difference(one, zero) == "it is not zero, the golden's is zero throughout"
 
 
 def test_values_and_names_are_written_as_people_write_them() -> None:
@@ -54,9 +63,11 @@ def test_sentences() -> None:
     assert input_sentence("A's b", "x", "so", "Mint.sub.0.forward").endswith(
         "look at Mint.sub.0.forward, which made it"
     )
-    assert "nothing recorded made it" in input_sentence("A's b", "x", "so", "")
-    assert fed_sentence("A's b", "so", "").endswith("arrives at A's b differs already (so); look at the calls after it")
+    assert "no recorded call made it" in input_sentence("A's b", "x", "so", "")
+    assert fed_sentence("A's b", "so", "").endswith("from the golden's (so); look at the calls that use its results")
     assert fed_sentence("A's b", "so", "C.backward.0").endswith("look at C.backward.0, which made it")
     one, other = (Slot(name, ("keyword", name), 1) for name in "ab")
     call = made("gelu", input=floats(3))
-    assert exchanged_sentence(call, one, other).endswith("its arguments `a` and `b` are exchanged")
+    assert exchanged_sentence(call, one, other).endswith(
+        "with exchanged arguments: `a` and `b`; each has the value that the other has in the golden"
+    )

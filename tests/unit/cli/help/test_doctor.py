@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,22 @@ def test_a_framework_that_cannot_be_imported_is_told_with_its_reason(
     assert main(["doctor", "--dump_path", str(tmp_path)]) == 2
     told = capsys.readouterr().out
     assert "!!  PyTorch cannot be used: ImportError: libtorch.so: cannot open shared object file" in told
+
+
+@pytest.mark.parametrize(
+    ("free", "told"),
+    [
+        (20e9, "ok  20.0 GB free where "),
+        (6e8, "enough for task statistics (about 2 kB for each call)"),
+        (5e7, "this may be too little for any dump"),
+    ],
+)
+def test_little_free_disk_is_a_warning_and_no_fault(
+    free: float, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(examine, "FRAMEWORKS", {})
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=int(free)))
+    assert main(["doctor", "--dump_path", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert told in printed and "!!" not in printed

@@ -31,7 +31,7 @@ def test_the_rank_whose_own_computation_differs() -> None:
     )
     assert found is not None and found.ranks == ["rank1"]
     assert found.reason == (
-        "rank1 differs first, by its own computation, at Cell.a.A.forward.0; rank0 and rank2 took the error over "
+        "rank1 differs first, by its own computation, at Cell.a.A.forward.0; rank0 and rank2 received the error "
         "through all_reduce.1"
     )
 
@@ -63,13 +63,13 @@ def test_a_collective_that_all_its_members_feed_rightly() -> None:
     wrong = {name: exchanges("aw", 1, "all_reduce.1") for name in NAMES[:2]}
     found = first_rank({**wrong, "rank2": exchanges("a")})
     assert found is not None and found.ranks == [] and found.collective == "all_reduce.1"
-    assert "rank0 and rank1 give all_reduce.1 what the golden gives it and get something else" in found.reason
+    assert "rank0 and rank1 pass the same input to all_reduce.1 as the golden and get another result" in found.reason
 
 
 def test_an_error_from_a_rank_that_was_not_compared() -> None:
     found = first_rank({"rank0": exchanges("w", 0, "recv.0"), "rank1": exchanges("ww")})
     assert found is not None and found.ranks == []
-    assert "rank0 by recv.0: the rank that computed it is not among those compared" in found.reason
+    assert "rank0 through recv.0; the rank that computed it was not compared" in found.reason
 
 
 def test_nothing_diverges() -> None:
@@ -80,7 +80,7 @@ def test_without_collectives_it_says_what_it_cannot_know() -> None:
     found = first_rank({"rank0": exchanges("", 0), "rank1": exchanges("", 0), "rank2": exchanges("")})
     assert found is not None and found.ranks == ["rank0", "rank1"]
     assert found.reason.startswith("rank0 and rank1 differ first, each by its own computation, at Cell.a.A.forward.0")
-    assert "no collective was recorded, as levels L1 and mix do between start and stop" in found.reason
+    assert "no collective was recorded; levels L1 and mix record them between start and stop" in found.reason
 
 
 @given(

@@ -9,7 +9,7 @@ import pytest
 
 from msprobe_ms.comparison.many.first_rank import Exchanges
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
-from msprobe_ms.comparison.many.run import Found
+from msprobe_ms.comparison.many.run import Found, Halves
 from msprobe_ms.comparison.many.summary import Gathering
 from msprobe_ms.comparison.many.terminal import found_lines, total_lines
 from msprobe_ms.comparison.many.trend import LossGap
@@ -33,6 +33,16 @@ def found(
     return Found(Place(step, rank), verdict, SUMMARY, origins, lines, files, exchanges=exchanges)
 
 
+def test_next_to_nothing_outside_a_graph_is_no_divergence() -> None:
+    graph = Found(Place(0, "rank0", "graph"), Verdict.CONSISTENT, SUMMARY, entries=40)
+    outside = Found(Place(0, "rank0", "pynative"), Verdict.DIVERGENT, SUMMARY, entries=2, unpaired=True)
+    halves = Halves()
+    assert [halves.judged(each).verdict for each in (graph, outside)] == [Verdict.CONSISTENT, Verdict.CONSISTENT]
+    much = replace(outside, entries=30)
+    assert halves.judged(much) is much
+    assert Halves().judged(outside) is outside
+
+
 def test_the_first_step_that_diverges_is_told_in_full_and_later_ones_follow_it() -> None:
     steps = [found(0, Verdict.CONSISTENT), *(found(step, Verdict.DIVERGENT) for step in (1, 2, 3))]
     assert list(found_lines(steps, in_full=True)) == [
@@ -40,16 +50,19 @@ def test_the_first_step_that_diverges_is_told_in_full_and_later_ones_follow_it()
         "step1 rank0: DIVERGENT: the error begins at",
         f"  {NAME}",
         "10 values compared",
-        "report: out/compare_result_step1.xlsx (1 more file beside it, see compare_summary_step1.json)",
-        "step2 rank0: DIVERGENT, follows step 1",
-        "step3 rank0: DIVERGENT, follows step 1",
+        "report: out/compare_result_step1.xlsx (1 other file is listed in compare_summary_step1.json)",
+        "step2 rank0: DIVERGENT, inherits the error of step 1",
+        "step3 rank0: DIVERGENT, inherits the error of step 1",
     ]
 
 
 def test_a_step_in_which_values_differ_and_no_error_begins_says_so() -> None:
-    after = replace(found(1, Verdict.CONSISTENT), differing=512)
+    calm = replace(found(1, Verdict.CONSISTENT), differing=512)
+    *_, line = found_lines([found(0, Verdict.CONSISTENT), calm], in_full=True)
+    assert line == "step1 rank0: CONSISTENT: 512 values differ, by what rounding error can grow to"
+    after = replace(found(1, Verdict.DIVERGENT), origins=[], exchanges=Exchanges(), inherits=0)
     *_, line = found_lines([found(0, Verdict.DIVERGENT), after], in_full=True)
-    assert line == "step1 rank0: CONSISTENT: 512 values differ, though no error begins in it"
+    assert line == "step1 rank0: DIVERGENT, inherits the error of step 0"
 
 
 def test_a_later_step_whose_update_differs_says_so() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from large_files import LARGE, large_npy
 
 from msprobe_ms.comparison.measuring import tensors as real_data
 from msprobe_ms.comparison.model import Row
@@ -123,3 +124,17 @@ def test_tensors_are_taken_in_any_order() -> None:
     assert [tensors.take(rows[place]) for place in (1, 0, 2)] == [measured[1], measured[0], measured[2]]
     with pytest.raises(KeyError):
         tensors.take(rows[0])
+
+
+@pytest.mark.processes
+def test_a_tensor_larger_than_the_memory_costs_only_itself(tmp_path: Path) -> None:
+    folders = [write_dump(tmp_path / side, scale) for side, scale in (("target", 1.5), ("golden", 1.0))]
+    for folder in folders:
+        content = json.loads((folder / "dump.json").read_text())
+        leaf = content["data"]["Functional.relu.0.forward"]["output"][0]
+        leaf["shape"] = [LARGE]
+        (folder / "dump.json").write_text(json.dumps(content))
+        large_npy(folder / "dump_tensor_data" / leaf["data_name"])
+    first, *others = [row for row in rows(*folders, one_of_many=False) if row.matched]
+    assert "not enough memory" in str(first.metrics[real_data.NOTE])
+    assert len(others) == TENSORS - 1 and not any(real_data.NOTE in row.metrics for row in others)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Comparison, Row
-from msprobe_ms.comparison.origin.allowances import describe_explanations
+from msprobe_ms.comparison.origin.allowances import describe_allowances, describe_explanations
 from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.origin.protocols import Phase, Surveyed
 from msprobe_ms.comparison.origin.search import explanations_tried
@@ -26,25 +28,27 @@ def step(*layers: tuple[float, float]) -> Dump:
     )
 
 
-def described(target: Dump, golden: Dump) -> tuple[Comparison, list[str]]:
+def described(
+    target: Dump, golden: Dump, describe: Callable[..., str] = describe_explanations
+) -> tuple[Comparison, list[str]]:
     comparison = compare_dumps(target, golden, Options())
     rows = [row for row in comparison.rows if row.differs]
     before = [(row.explained, row.reason) for row in comparison.rows]
     tried = explanations_tried(evidence_of(comparison.pairs, target, golden, Mappings()), rows)
     assert [(row.explained, row.reason) for row in comparison.rows] == before
-    return comparison, [describe_explanations(row, tried[row]) for row in rows]
+    return comparison, [describe(row, tried[row]) for row in rows]
 
 
 def test_an_origin_says_that_nothing_explains_it_and_what_follows_what_does() -> None:
     golden = step((2, 3), (3, 4), (4, 5))
     _, (first, second, *_) = described(step((2, 3.1), (3.1, 4.1), (4.1, 5)), golden)
-    assert first.startswith("output.0: nothing explains it; allowed by rounding up to ")
-    assert "propagated error up to " in first and "nothing by partial gradients" in first
-    assert second.startswith("input.0: explained by inherited error; allowed by inherited error to any extent, ")
+    assert first.startswith("output.0: nothing explains it; allowances: rounding up to ")
+    assert "propagated error up to " in first and first.endswith("do not apply")
+    assert second.startswith("input.0: explained by inherited error; allowances: inherited error to any extent, ")
 
 
 def test_every_explanation_that_was_asked_is_named() -> None:
-    _, (first, *_) = described(step((2, 3.1)), step((2, 3)))
+    _, (first, *_) = described(step((2, 3.1)), step((2, 3)), describe_allowances)
     for each in EXPLANATIONS:
         of_origins_alone = not issubclass(each, Surveyed) and each.phase is Phase.ORIGIN
         assert (each.name in first) == (not of_origins_alone)

@@ -25,7 +25,7 @@ def test_trainings_that_have_gone_far_apart_are_not_consistent() -> None:
     comparison = judged(Comparison("statistics", [taken], far_apart=1, growth=growth))
     assert comparison.verdict == "divergent"
     lines = list(verdict_lines(Outcome("", dump([]), dump([]), comparison, [])))
-    assert lines[0] == "DIVERGENT: no layer is the origin of an error, yet 1 input of a call lies far apart"
+    assert lines[0] == "DIVERGENT: 1 input of a call lies far apart, but no single layer is the origin"
     assert lines[2] == ("  the error grows most at Functional.op.0.forward.input.0, from 1 to 999 times its tolerance")
     assert verdict_of(Comparison("statistics", [given])) == "consistent"
 

@@ -41,9 +41,7 @@ def test_calls_without_a_counterpart_are_named_with_their_number() -> None:
     theirs = step(call(EMBED, 1.0, 2.0), *renamed("attn", 1, 4.0), call(NORM, 4.0, 5.0))
     origin, alone = origins(ours, theirs)
     assert (origin.target, alone.target) == (f"{NORM}.input.0", "Cell.attention.Attention.forward.0.output.0")
-    assert origin.reason.endswith(
-        ", though nothing compared before it does: look at the calls without a counterpart right before it, or map them"
-    )
+    assert origin.reason.endswith(": look at the calls without a counterpart right before it, or map them")
     assert origin.details[0] == (
         "calls without a counterpart come right before it: 3 in the target (the last "
         "Cell.attention.Attention.forward.0), 1 in the golden (Cell.attn.Attention.forward.0)"
@@ -62,7 +60,7 @@ def test_calls_before_the_last_pair_are_not_named() -> None:
     ours = step(call(EMBED, 1.0, 2.0), *renamed("attention", 3, 5.0), between, call(NORM, 5.0, 6.0))
     theirs = step(call(EMBED, 1.0, 2.0), *renamed("attn", 1, 4.0), between, call(NORM, 4.0, 5.0))
     (origin,) = origins(ours, theirs)
-    assert "though nothing recorded before it does: it comes from outside" in origin.reason
+    assert "although no recorded value before it deviates: it comes from outside" in origin.reason
 
 
 def test_calls_inside_of_it_are_not_before_it() -> None:
@@ -71,7 +69,7 @@ def test_calls_inside_of_it_are_not_before_it() -> None:
     theirs = step(call(EMBED, 1.0, 2.0), call("Cell.k.Dense.forward.0", 4.0, 5.0, block), call(block, 4.0, 5.0))
     (origin,) = origins(ours, theirs)
     assert origin.target == f"{block}.input.0"
-    assert "though nothing recorded before it does: it comes from outside" in origin.reason
+    assert "although no recorded value before it deviates: it comes from outside" in origin.reason
 
 
 def test_calls_without_a_counterpart_before_the_first_difference_inside_an_origin_are_named() -> None:
@@ -92,7 +90,7 @@ def test_calls_without_a_counterpart_before_the_first_difference_inside_an_origi
     )
 
 
-ORDER = "statistics do not show the order of elements: what was made before may agree in them alone"
+ORDER = "statistics do not show the order of elements: earlier values may differ in order only"
 
 
 def difference_at(target: float, golden: float) -> str:
@@ -118,10 +116,10 @@ def test_it_says_between_which_calls_the_code_lies_that_was_not_recorded() -> No
 
 def test_a_side_that_hands_a_tensor_on_as_it_is_is_told_by_its_statistics() -> None:
     assert difference_at(3.0, 8.0) == (
-        f"between Cell.feed.Dense.forward.0 (agrees) and {NORM}: the target hands it on as it is, the golden does not"
+        f"between Cell.feed.Dense.forward.0 (agrees) and {NORM}: the target passes it on unchanged, the golden does not"
     )
     assert difference_at(7.0, 2.0) == (
-        f"between {EMBED} (agrees) and {NORM}: the golden hands it on as it is, the target does not"
+        f"between {EMBED} (agrees) and {NORM}: the golden passes it on unchanged, the target does not"
     )
 
 
@@ -175,7 +173,7 @@ def test_calls_without_a_counterpart_inside_an_origin_are_named_and_not_said_to_
     assert origin.target == f"{BLOCK}.output.0"
     assert origin.reason.endswith(": look at the calls inside it without a counterpart, or map them")
     assert origin.details[0] == (
-        "inside it 2 calls with a counterpart agree, without one stand 2 in the target (the first "
+        "inside it 2 calls with a counterpart agree; calls without a counterpart: 2 in the target (the first "
         "Functional.scale.0.forward), 1 in the golden (Functional.mul.0.forward)"
     )
 

@@ -70,6 +70,27 @@ def test_gradients_that_differ_say_nothing_of_the_optimizer() -> None:
     assert apart_by_updates([unknown, other])[place_of(other.row)] > 1e-3
 
 
+def adam(gradient: np.ndarray, epsilon: float) -> np.ndarray:
+    """Its first step."""
+    return np.float32(-1e-3) * gradient / (np.abs(gradient) + np.float32(epsilon))
+
+
+def test_epsilon_makes_steps_of_small_elements_fade_though_others_are_large() -> None:
+    """Of queries, keys and values in one weight, the values' gradients are large."""
+    fused = np.where(np.arange(40)[:, None] < 4, np.float32(1e-3), np.float32(5e-8)) * GRADIENT
+    ours, theirs = adam(fused, 3.2e-7), adam(fused, 1e-8)
+    (update,) = updates(ours, theirs, step(WEIGHT, fused), step(WEIGHT, fused))
+    assert update.by_epsilon < 0.1 and update.sizes[1] > 2 * update.sizes[0] and not update.is_steady
+    assert update.fades(full=1e-3)
+    assert not update.fades(full=1e-4), "no step is larger than a full one"
+    steady = [updates(adam(size * GRADIENT, 1e-8), adam(size * GRADIENT, 1.1e-8))[0] for size in (1e-2, 1e-4, 1e-6)]
+    known = [each._replace(slope=size) for each, size in zip(steady, (1e-2, 1e-4, 1e-6), strict=True)]
+    assert apart_by_updates([*known, *known, update])[place_of(update.row)] > 1e-4
+    for other in (np.float32(0.3) * theirs, np.float32(-0.3) * theirs, np.float32(3e-4) * UPDATE):
+        (update,) = updates(other, theirs, step(WEIGHT, fused), step(WEIGHT, fused))
+        assert not update.fades(full=1e-3), "another learning rate, direction or rule"
+
+
 def test_without_sketches_nothing_is_known() -> None:
     before = step(WEIGHT, GRADIENT, sketches=False), step(WEIGHT, GRADIENT, sketches=False)
     assert updates(UPDATE, -UPDATE, *before) == []

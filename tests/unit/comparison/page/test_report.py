@@ -234,8 +234,8 @@ def test_what_explanations_allowed_is_told_of_what_is_beyond_its_tolerance(tmp_p
     page = page_of(found, tmp_path)
     (told,) = page.column("asked")
     assert page.names()[told["row"]] == "Functional.op.0.forward.output.0"
-    assert told["text"].startswith("nothing explains it; allowed by rounding up to ")
-    assert "nothing by ReLU switching" in told["text"]
+    assert told["text"].startswith("nothing explains it; allowances: rounding up to ")
+    assert "explanations that do not apply: ReLU switching" in told["text"]
 
 
 def test_where_nothing_differs_no_explanation_is_told(tmp_path: Path) -> None:

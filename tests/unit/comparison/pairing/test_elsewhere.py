@@ -11,6 +11,7 @@ from msprobe_ms.comparison.pairing.coverage import is_incomplete, unmatched_modu
 from msprobe_ms.comparison.pairing.elsewhere import with_lone_parameters
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.pairing.shares import shares_of
 from msprobe_ms.comparison.reporting.facts import fact_lines
 from msprobe_ms.comparison.reporting.profiles.own import ELSEWHERE
 from msprobe_ms.comparison.run import Options, compare_dumps
@@ -44,6 +45,8 @@ def test_wrappers_and_what_hands_on_its_input_are_not_missed() -> None:
     assert unmatched_modules(pairs) == ([], [])
     assert not is_incomplete(pairs)
     assert [each.how for each in pairs if not each.matched] == ["elsewhere", "elsewhere"]
+    shares = shares_of(pairs)
+    assert (shares.modules, shares.elsewhere) == ((2, 3), 1)
 
 
 def test_one_with_parameters_of_its_own_is_named_all_the_same() -> None:
@@ -54,7 +57,7 @@ def test_one_with_parameters_of_its_own_is_named_all_the_same() -> None:
     target, golden = side("Cell", [*call(scale, Y, Y), ones], root), side("Module", IDENTITY)
     comparison = compare_dumps(target, golden, Options())
     assert with_lone_parameters(comparison.pairs) == [(TARGET, scale)]
-    line = f"modules with parameters but no counterpart, compared by their results: {scale} (target)"
+    line = f"modules compared by their outputs only, as the other side has no such module: {scale} (target)"
     assert line in fact_lines(Outcome("", target, golden, comparison, []))
 
 

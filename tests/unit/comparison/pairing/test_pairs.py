@@ -135,7 +135,7 @@ def test_rules_below_a_misspelt_one_are_not_accused(log):
     golden = dump("pytorch", *(f"Module.{path}.forward.0" for path in ("h.0.Block", "h.0.attn.A", "h.0.attn.proj.L")))
     rules = {"TopLayer": {"layers": "h", "fc": "haed"}, "Layr": {"attention": "attn"}, "Attention": {"out": "proj"}}
     pair(target, golden, Mappings(layer=rules))
-    assert "mapping rules that meet no module of the target: Layr.attention\n" in log.text
+    assert 'mapping rules that meet no module of the target: Layr.attention (did you mean "Layer"?)\n' in log.text
     assert "mapping rules that lead to no module of the golden dump: TopLayer.fc\n" in log.text
 
 

@@ -15,10 +15,10 @@ RED, YELLOW, GREEN = 31, 33, 32
     ("line", "word", "colour"),
     [
         ("DIVERGENT: the error begins at", "DIVERGENT", RED),
-        ("step0 rank1: DIVERGENT, follows step 0", "DIVERGENT", RED),
+        ("step0 rank1: DIVERGENT, inherits the error of step 0", "DIVERGENT", RED),
         ("graph step0 rank1: CONSISTENT", "CONSISTENT", GREEN),
         ("INCOMPLETE: nothing could be compared", "INCOMPLETE", YELLOW),
-        ("CONSISTENT as far as it goes, but INCOMPLETE: map", "CONSISTENT as far as it goes, but INCOMPLETE", YELLOW),
+        ("INCOMPLETE: what was compared agrees, but map", "INCOMPLETE", YELLOW),
         ("step0 rank1: NOT COMPARED: no such file", "NOT COMPARED", YELLOW),
         ("CONSISTENT: 9 pairs of dumps: 9 consistent", "CONSISTENT", GREEN),
     ],

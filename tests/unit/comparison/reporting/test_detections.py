@@ -160,7 +160,7 @@ def test_an_error_that_does_not_reach_the_end() -> None:
     [
         ("precision", "the same dtype"),
         ("collective", "another rank"),
-        ("drift", "No node"),
+        ("drift", "No single node"),
         ("missing gradient", "frozen"),
         ("not compared", "map the two"),
     ],
@@ -202,12 +202,12 @@ def test_later_suspects_may_be_consequences() -> None:
     comparison = judged(call("Functional.gelu.0", 1, 1.5))
     comparison.origins *= 2
     first, second, *_ = (finding.advice for finding in detect(comparison))
-    assert second == f"Perhaps only a consequence of the suspect above: mend that first. {first}"
+    assert second == f"Perhaps only a consequence of the suspect above: fix that first. {first}"
 
 
 def test_drift_without_an_origin() -> None:
     finding = found(call("Functional.relu.0", 1 + 4.5e-6, 1 + 8e-6))[CONSISTENCY]
-    assert "they drift" in finding.advice
+    assert "slow drift" in finding.advice
 
 
 def test_the_file(tmp_path: Path) -> None:

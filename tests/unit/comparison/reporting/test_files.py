@@ -193,9 +193,11 @@ def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
     assert strict(write_summary(judged(comparison), tmp_path, STAMP).read_text()) == {
         "mode": "statistics",
         "verdict": "divergent",
+        "inherits": None,
         "matched": 2,
         "unmatched_target": 2,
         "unmatched_golden": 1,
+        "not_compared": 0,
         "damage": [],
         "ends": [],
         "origins": [

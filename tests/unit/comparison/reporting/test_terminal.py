@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from compare_parts import dump, tensor
 
-from msprobe_ms.comparison.model import Allowance
+from msprobe_ms.comparison.model import Allowance, Origin
 from msprobe_ms.comparison.reporting.facts import report_line
-from msprobe_ms.comparison.reporting.terminal import verdict_lines
+from msprobe_ms.comparison.reporting.terminal import is_provable, verdict_lines
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.run import Options, Outcome, compare_dumps
 from msprobe_ms.dump.model import Dump
@@ -36,6 +36,14 @@ def told(target: Dump, golden: Dump) -> list[str]:
     return list(verdict_lines(Outcome("", target, golden, comparison, [])))
 
 
+def test_only_calls_can_be_proved() -> None:
+    names = ("Cell.net.Net.forward.0", "Cell.net.fc.Dense.forward.0", "loss.0.debug", "Optimizer.SGD.0.forward")
+    made = dump([tensor("output.0", np.float32([1, 2]), name) for name in names])
+    made.entries[names[1]].parent = names[0]
+    provable = {name: is_provable(Origin(f"{name}.output.0", name, "output", "", {}), made) for name in names}
+    assert provable == {names[0]: False, names[1]: True, names[2]: False, names[3]: False}
+
+
 def test_tensors_that_could_not_be_read_are_counted_and_the_first_is_named(tmp_path: Path) -> None:
     target, golden = with_files(tmp_path / "target"), with_files(tmp_path / "golden")
     lost = tmp_path / "golden" / "dump_tensor_data" / f"{ENTRIES[1]}.output.0.npy"
@@ -44,7 +52,7 @@ def test_tensors_that_could_not_be_read_are_counted_and_the_first_is_named(tmp_p
     assert lines[0].startswith("CONSISTENT")
     assert lines[1:] == [
         "3 values compared (tensor); paired: 100 % of calls",
-        "1 of 3 tensors could not be read; their statistics were compared instead, which tell less",
+        "1 of 3 tensors could not be read; their statistics were compared instead, which show less",
         f"  the first: {lost}: no such file",
     ]
 
@@ -76,35 +84,38 @@ def test_what_differs_is_told_where_most_was_not_compared_too() -> None:
     (row,) = comparison.pairs[0].rows
     row.deviation, row.tolerance = 2e-5, 1e-5
 
-    def explained() -> str:
+    def explained() -> list[str]:
         lines = list(verdict_lines(Outcome("", target, target, comparison, [])))
-        return lines[next(number for number, line in enumerate(lines) if "INCOMPLETE" in line) + 1]
+        at = next(number for number, line in enumerate(lines) if "INCOMPLETE" in line)
+        return lines[at + 1 : at + 3]
 
-    assert explained() == (
-        "  1 value differs by more than its dtype explains, by slow drift or where ReLU, pooling and the like switch; "
-        "the report colours it"
-    )
+    where = "  the reason of each is in the table's column Explained By; --node NAME tells more of one"
+    small = "  1 value is beyond its tolerance because small errors add up"
+    assert explained() == [small, where]
     row.explained = Allowance("optimizer updates", 1.0)
-    assert explained() == (
-        "  1 value differs by more than its dtype explains, let pass by optimizer updates; the report colours it"
-    )
+    assert explained() == ["  1 value is beyond its tolerance because earlier updates carry rounding", where]
 
 
-def diverging(title: str = "") -> list[str]:
+def diverging(*command: str) -> list[str]:
     name = "Cell.my net.Dense"
     target, golden = (
         dump([tensor(f"{state}.0", np.float32([1, given]), f"{name}.forward.0") for state, given in both])
         for both in ((("input", 2), ("output", 4.00123)), (("input", 2), ("output", 4)))
     )
-    return list(verdict_lines(Outcome(title, target, golden, compare_dumps(target, golden, Options()), [])))
+    return list(verdict_lines(Outcome("", target, golden, compare_dumps(target, golden, Options()), []), command))
 
 
 def test_a_divergence_says_how_to_see_more_of_it() -> None:
-    command = "all that is known of it: the same command with "
-    (line,) = (line for line in diverging() if line.startswith(command))
-    assert line == f"{command}--node 'Cell.my net.Dense.forward.0.output.0'"
-    (line,) = (line for line in diverging("rank3") if line.startswith(command))
-    assert line.endswith(", -tp and -gp being those of this rank and step")
+    beginning = "details of this call: "
+    command = Options(arguments=("-lm", "my map.yaml")).command(Path("my dump"), Path("golden"))
+    (line,) = (line for line in diverging(*command) if line.startswith(beginning))
+    assert line == (
+        f"{beginning}msprobe compare -tp 'my dump' -gp golden -lm 'my map.yaml' "
+        "--node 'Cell.my net.Dense.forward.0.output.0'"
+    )
+    # From Python with mappings that are no files.
+    gone = Options(arguments=None).command(Path("dump"), Path("golden"))
+    assert not any(beginning in line for line in diverging(*gone))
 
 
 def test_a_divergence_whose_summary_is_written_says_how_to_prove_it() -> None:
@@ -114,16 +125,16 @@ def test_a_divergence_whose_summary_is_written_says_how_to_prove_it() -> None:
         comparison = compare_dumps(given, golden, Options())
         files = [Path("my out/compare_summary_1.json")]
         lines = list(verdict_lines(Outcome("", given, golden, comparison, files)))
-        command = "which side is wrong, and by what: msprobe prove 'my out/compare_summary_1.json'"
+        command = "next, to see which side is wrong and why: msprobe prove 'my out/compare_summary_1.json'"
         assert lines.count(command) == told
 
 
-def test_the_required_tolerance_is_told_as_a_multiple_that_thresholds_take() -> None:
+def test_the_excess_is_told_as_a_multiple_that_thresholds_take() -> None:
     """The factor times the roundings of the dtype lets it pass, as it says, and hardly less does."""
-    (line,) = [line for line in diverging() if "times as large" in line]
-    told = re.fullmatch(r" +this value would agree under a tolerance of (\S+), (\S+) times as large", line)
+    (line,) = [line for line in diverging() if "its deviation is" in line]
+    told = re.fullmatch(r" +its deviation is (?P<times>\S+) times its tolerance", line)
     assert told is not None
-    factor = float(told[2])
+    factor = float(told["times"])
 
     def verdict(times: float) -> str:
         target, golden = (
@@ -149,7 +160,7 @@ def test_a_random_operation_is_told_though_what_follows_it_lies_far_apart() -> N
         )
 
     lines = told(step(0.0), step(4.0))
-    assert lines[0].startswith("CONSISTENT up to a random operation, but INCOMPLETE")
+    assert lines[0].startswith("INCOMPLETE: values agree up to a random operation")
     assert lines[1].strip() == "Cell.drop.Dropout.forward.0.output.0"
 
 
@@ -173,7 +184,7 @@ def test_doubtful_origins_have_a_line_each_after_the_first() -> None:
 def test_the_report_to_open_first_is_named_and_what_names_the_others() -> None:
     names = ("layer_mapping_1.yaml", "compare_result_1.xlsx", "advisor_1.txt", "compare_summary_1.json")
     assert report_line([Path("out") / name for name in names]) == (
-        "report: out/compare_result_1.xlsx (open it first; 3 more files beside it, see compare_summary_1.json)"
+        "report: out/compare_result_1.xlsx (open it first; 3 other files are listed in compare_summary_1.json)"
     )
     assert report_line([Path("out/node.txt")]) == "report: out/node.txt"
 
@@ -181,5 +192,18 @@ def test_the_report_to_open_first_is_named_and_what_names_the_others() -> None:
 def test_modules_without_a_counterpart_are_one_line_with_their_share() -> None:
     common = [(f"Cell.l{number}.L", 2.0) for number in range(5)]
     lines = told(calls(*common, ("Cell.a.b.L", 3.0), ("Cell.c.L", 3.0)), calls(*common, ("Cell.d.L", 3.0)))
-    assert "5 values compared (statistics); paired: 5 of 7 modules, 71 % of calls; without a counterpart: " in lines[1]
+    assert "5 values compared (statistics), 3 have no counterpart; paired: 5 of 7 modules, 5 of 7 calls; " in lines[1]
     assert lines[1].endswith("without a counterpart: a.b, c (target), d (golden)")
+
+
+def test_values_of_another_float_dtype_are_counted_and_other_integers_are_not() -> None:
+    def recorded(precise: str, index: str) -> Dump:
+        values = [tensor("output.0", np.ones(2, precise), entry) for entry in ENTRIES[:2]]
+        return dump([*values, tensor("output.0", np.ones(2, index), ENTRIES[2])])
+
+    lines = told(recorded("float16", "int32"), recorded("float32", "int64"))
+    said = [line for line in lines if "dtype" in line]
+    (line,) = [line for line in said if line.startswith("the dtypes of 2 values differ, the first is ")]
+    assert f"{ENTRIES[0]}.output.0" in line and "float16" in line.lower() and "float32" in line.lower()
+    same = told(recorded("float32", "int32"), recorded("float32", "int64"))
+    assert not any(line.startswith("the dtype") for line in same)

@@ -51,5 +51,5 @@ def test_overflow_check_says_what_it_found_first_and_where_it_found_nothing(tmp_
     nothing, first, both = map(Page.of, view(tmp_path / "dump", tmp_path, "1"))
     assert "<h1>overflow_check found no NaN and no infinity</h1>" in nothing.static
     assert "<h1>inf first at Cell.b.Dense.forward.0.output.0</h1>" in first.static
-    assert "although what the call takes in is finite" in first.static and "2 entries of the dump hold" in first.static
+    assert "although the inputs of the call are finite" in first.static and "2 entries of the dump hold" in first.static
     assert "first in step 1, rank0, at Cell.b.Dense.forward.0.output.0" in both.static

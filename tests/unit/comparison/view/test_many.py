@@ -52,7 +52,7 @@ def test_the_first_step_and_rank_that_is_not_finite(tmp_path: Path) -> None:
     pairs = page.index["pairs"]
     assert [each["verdict"] for each in pairs] == ["finite"] * 4 + ["not finite"] * 2
     assert pairs[5]["origin"] == "Cell.fc.Dense.forward.0.output.0"
-    assert "although what the call takes in is finite" in pairs[5]["reason"]
+    assert "although the inputs of the call are finite" in pairs[5]["reason"]
     assert pairs[4]["handed_by"] == "MintDistributed.all_reduce.1.forward"
     assert "first in step 2, rank1, at Cell.fc.Dense.forward.0.output.0" in page.static
     assert {each["page"] for each in pairs} == {path.name for path in (tmp_path / "out").glob("*rank*.html")}

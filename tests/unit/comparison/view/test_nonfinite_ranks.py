@@ -46,7 +46,7 @@ def test_the_rank_that_made_it_before_it_was_reduced(tmp_path: Path) -> None:
     assert lines(folder) == [
         [
             "NAN: first in step 0 on rank1, before communication, at Cell.fc.Dense.forward.0.output.0",
-            "  rank0 and rank2 took it over through MintDistributed.all_reduce.0.forward",
+            "  rank0 and rank2 received it through MintDistributed.all_reduce.0.forward",
         ]
     ]
 
@@ -65,8 +65,8 @@ def test_an_exchange_that_made_it_of_finite_values(tmp_path: Path) -> None:
     folder = step(tmp_path / "step0", *[rank(GOOD, BAD, BAD)] * 3)
     (told,) = lines(folder)
     assert told == [
-        "NAN: first in step 0 out of MintDistributed.all_reduce.0.forward on rank0, rank1 and rank2, whose inputs "
-        "there are finite: the exchange itself made it, or a rank that was not recorded"
+        "NAN: first in step 0 in the result of MintDistributed.all_reduce.0.forward on rank0, rank1 and rank2, "
+        "although their inputs to it are finite: the exchange itself produced it, or a rank that was not recorded"
     ]
 
 
@@ -103,7 +103,7 @@ def test_every_step_has_its_answer_and_a_file(tmp_path: Path, capsys: pytest.Cap
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "FINITE: every value of 3 ranks in step 2"
     assert shown[1].startswith("NAN: first in step 10 on rank0, before communication")
-    (file,) = (tmp_path / "out").glob("anomaly_analyze_*.json")
+    (file,) = (tmp_path / "out").glob("anomaly_analyze_nan_analyze_*.json")
     written = json.loads(file.read_text())
     assert written["step2"]["ranks"] == {}
     assert written["step10"]["first"] == ["rank0"]
@@ -117,3 +117,25 @@ def test_every_step_has_its_answer_and_a_file(tmp_path: Path, capsys: pytest.Cap
 def test_a_dump_of_one_rank_is_searched_too(tmp_path: Path) -> None:
     write_dump(tmp_path / "dump", rank(GOOD, GOOD, BAD))
     assert lines(tmp_path / "dump")[0][0].endswith("after communication, at Cell.head.Dense.forward.0.output.0")
+
+
+def test_a_rank_whose_data_are_bad_is_named_by_them_and_not_by_a_gradient(tmp_path: Path) -> None:
+    """Behind the exchange gradients are finite again, and become NaN by what the forward kept."""
+    shared = {"group": group(0, 1)}
+    bad, healthy = (
+        {
+            "Cell.fc.Dense.forward.0": call(x, x),
+            "MintDistributed.all_reduce.0.forward": call(x, BAD, **shared),
+            "Cell.head.Dense.forward.0": call(GOOD, GOOD),
+            "Cell.head.Dense.backward.0": call(GOOD, GOOD),
+            "Cell.fc.Dense.backward.0": call(GOOD, BAD if x is BAD else GOOD),
+        }
+        for x in (BAD, GOOD)
+    )
+    assert lines(step(tmp_path / "step0", healthy, bad)) == [
+        [
+            "NAN: first in step 0 on rank1, before communication, at Cell.fc.Dense.forward.0.input.0",
+            "  it came in from outside: data, a weight, an argument, or code that was not recorded",
+            "  rank0 received it through MintDistributed.all_reduce.0.forward",
+        ]
+    ]

@@ -37,14 +37,17 @@ def test_of_several_dumps_one_is_chosen(tmp_path: Path) -> None:
         shutil.copytree(RANK, tmp_path / f"step{step}" / f"rank{rank}")
     assert msprobe_ms.load(tmp_path, step=2).path == tmp_path / "step2" / "rank0"
     assert msprobe_ms.load(tmp_path, step=0, rank=1).path == tmp_path / "step0" / "rank1"
-    held = f"load: {tmp_path}: it holds 3 dumps: step0 rank0, step0 rank1, step2 rank0; "
-    how = "; choose with step= and rank=, or name one folder"
+    held = f"load: {tmp_path} holds 3 dumps: step0 rank0, step0 rank1, step2 rank0"
+    how = "; choose one with step= and rank=, or name its folder"
     with pytest.raises(UsageError) as several:
         msprobe_ms.load(tmp_path)
-    assert str(several.value) == f"{held}which one?{how}"
+    assert str(several.value) == f"{held}{how}"
     with pytest.raises(UsageError) as none:
         msprobe_ms.load(tmp_path, step=2, rank=1)
-    assert str(none.value) == f"{held}0 of them of step 2 and rank 1{how}"
+    assert str(none.value) == f"{held}, 0 of them of step 2 and rank 1{how}"
+    shutil.rmtree(tmp_path / "step0" / "rank1")
+    with pytest.raises(UsageError, match="choose one with step=, or name its folder"):
+        msprobe_ms.load(tmp_path)
     with pytest.raises(DumpFormatError, match="no such file or folder"):
         msprobe_ms.load(tmp_path / "step9")
     with pytest.raises(UsageError, match="load: list is not accepted; give the path"):

@@ -222,3 +222,5 @@ def test_runs_of_one_time_are_not_taken_for_ranks(
             os.utime(file, (when, when))
     assert len(find_dumps(tmp_path)) == len(find_places(tmp_path)) == 1
     assert caplog.text.count("dumps of 2 processes") == 2
+    assert find_places(tmp_path, quiet=True) == find_places(tmp_path)
+    assert caplog.text.count("dumps of 2 processes") == 3

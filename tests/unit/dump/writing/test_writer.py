@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from msprobe_ms.arrays.npy import write_npy
+from msprobe_ms.dump.names import INCOMPLETE
 from msprobe_ms.dump.writing import journal
 from msprobe_ms.dump.writing.export import export
 from msprobe_ms.dump.writing.journal import (
@@ -34,6 +35,7 @@ from msprobe_ms.dump.writing.writer import DumpStore, EntryPart, process_folder
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import replacing
 from msprobe_ms.support.folder import Folder
+from msprobe_ms.support.log import logger
 
 texts = st.text(max_size=8)
 values = st.recursive(
@@ -524,3 +526,26 @@ def test_npy_on_a_full_disk_says_so() -> None:
 def test_npy_of_python_objects_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "a.npy").open("wb") as file, pytest.raises(ValueError, match="Object arrays cannot be saved"):
         write_npy(file, np.array([object()]))
+
+
+@pytest.mark.parametrize("damage", ["cut", "written into", "appended to"])
+def test_a_journal_that_is_damaged_while_it_is_written(
+    damage: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logger, "propagate", True)
+    store = DumpStore(tmp_path / "rank0", task="statistics", level="L1", framework="pytorch", tensors=False)
+    for number in range(3):
+        store.entry(EntryPart(f"Tensor.add.{number}.forward", [("input_args", [])]))
+    with (tmp_path / "rank0" / JOURNAL_NAME).open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        if damage == "cut":
+            file.truncate(size - 20)
+        else:
+            file.seek(size - 20 if damage == "written into" else size)
+            file.write(b"\xff")
+    store.entry(EntryPart("Tensor.add.3.forward", [("input_args", [])]))
+    store.close()
+    dump = json.loads((tmp_path / "rank0" / "dump.json").read_text())
+    assert len(dump["data"]) == (3 if damage == "appended to" else 2)
+    assert "damaged while it was written" in dump[INCOMPLETE]
+    assert "what was recorded after that is not in the dump" in caplog.text

@@ -65,7 +65,7 @@ def test_parameters_of_the_model_itself_are_told_by_their_names() -> None:
     target = recorded(ALL, parameters, gradient=[1.0, -2.0])
     (origin,) = compared(target, recorded(parameters, parameters, gradient=[1.0, -2.0])).origins
     assert origin.target == "Cell.Net.forward.0.parameters.token"
-    assert origin.details == ("so it is with position",)
+    assert origin.details == ("the same holds for position",)
 
 
 def test_a_parameter_frozen_in_the_target_is_an_origin() -> None:
@@ -89,7 +89,7 @@ def test_a_parameter_frozen_in_the_golden_is_one_too() -> None:
 def test_a_wholly_frozen_module_is_one_origin_that_names_the_others() -> None:
     (origin,) = compared(same_gradients(ALL[:2]), same_gradients(ALL)).origins
     assert origin.target == "Cell.b.Dense.forward.0.parameters.weight"
-    assert "the target none: " in origin.reason and origin.details == ("so it is with b.bias",)
+    assert "the target none: " in origin.reason and origin.details == ("the same holds for b.bias",)
 
 
 def test_where_no_gradients_were_recorded_none_is_missing() -> None:
@@ -187,4 +187,4 @@ def test_the_others_go_by_the_targets_names_too() -> None:
     target = same_gradients(without("Cell.b.Dense.weight", "Cell.b.Dense.bias"))
     mappings = Mappings(layer={"TopLayer": {"b": "second"}})
     (origin,) = compare_dumps(target, golden, Options(mappings=mappings)).origins
-    assert "the target none: " in origin.reason and origin.details == ("so it is with b.bias",)
+    assert "the target none: " in origin.reason and origin.details == ("the same holds for b.bias",)

@@ -25,7 +25,7 @@ class TestDrift:
         ]
         found = only(*deep)
         assert found.target == "Cell.layers.3.L.forward.0.output.0"
-        assert found.reason.startswith("error grows by degrees")
+        assert found.reason.startswith("the error grows gradually")
 
     def test_the_place_where_it_grows_most_is_told_with_it(self) -> None:
         found = only(
@@ -44,7 +44,7 @@ class TestDrift:
             node("Cell.c.L.forward.0", None, (8.0, 2.0), input_0=12.0, output_0=FAULT),
         )
         assert (found.kind, found.target) == ("drift", "Cell.c.L.forward.0.output.0")
-        assert found.reason.endswith("most comes in here")
+        assert found.reason.endswith("is added here")
         assert found.details == ("it grows at Cell.c.L.forward.0.output.0, from 12 to 400 times its tolerance",)
 
     @pytest.mark.parametrize(("name", "found"), [("sin", []), ("selu", ["Mint.selu.0.forward.output.0"])])

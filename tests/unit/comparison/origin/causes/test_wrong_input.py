@@ -85,3 +85,39 @@ def test_a_mask_in_another_form_hides_no_error(mask: np.ndarray) -> None:
 def test_what_is_no_mask_is_not_taken_for_one() -> None:
     found = compare_dumps(masked(X, INNER, WRONG), masked(HIDES, INNER, OUT), Options()).origins
     assert found[0].target == "Cell.net.Stack.forward.0.input.mask"
+
+
+def dropping(given: np.ndarray | None, out: np.ndarray) -> Dump:
+    """A block of two layers; a dropout between them, on one side, gives out ``given``."""
+    block, drop = "Cell.net.Block.forward.0", "Cell.net.drop.Dropout.forward.0"
+    calls = [("Cell.net.fc1.Dense.forward.0", X, INNER)]
+    if given is not None:
+        calls.append((drop, INNER, given))
+    taken = INNER if given is None else given
+    calls += [("Cell.net.fc2.Dense.forward.0", taken, out), (block, X, out)]
+    made = dump(
+        [
+            tensor(at, each, name)
+            for name, *both in calls
+            for at, each in zip(("input.0", "output.0"), both, strict=True)
+        ]
+    )
+    for name, entry in made.entries.items():
+        entry.parent = block if name != block else None
+    return made
+
+
+def test_a_random_call_of_one_side_alone_right_before_what_differs_is_named_first() -> None:
+    masked_inner, plain = np.where(X > 0, INNER * 2, np.float32(0)), dropping(None, OUT)
+    on = dropping(masked_inner, WRONG)
+    (first, *_) = compare_dumps(on, plain, Options()).origins
+    assert first.target == "Cell.net.drop.Dropout.forward.0.output.0"
+    assert "switch it off, or call seed_all with rm_dropout=True" in first.reason
+    (first, *_) = compare_dumps(plain, on, Options()).origins
+    assert first.target == "Cell.net.fc2.Dense.forward.0.input.0"
+    assert "draws random numbers in the golden alone" in first.reason
+
+
+def test_a_dropout_that_drops_nothing_is_not_named_for_what_differs_behind_it() -> None:
+    (first, *_) = compare_dumps(dropping(INNER, WRONG), dropping(None, OUT), Options()).origins
+    assert "random" not in first.reason

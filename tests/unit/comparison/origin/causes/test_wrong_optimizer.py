@@ -59,7 +59,7 @@ def test_settings_that_differ_are_named_together_whichever_framework() -> None:
     for framework in ("mindspore", "pytorch"):
         (found,) = origins(step(lr=0.002, eps=1e-8, framework=framework), step(lr=0.001, eps=1e-6))
         assert found.target == f"{ENTRY}.input.lr"
-        assert found.reason == "input.lr is 0.002 against 0.001: the optimizers are set otherwise"
+        assert found.reason == "input.lr is 0.002 against 0.001: the optimizers have different settings"
         assert found.details == ("input.eps is 1e-08 against 1e-06",)
 
 

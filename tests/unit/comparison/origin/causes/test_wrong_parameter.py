@@ -32,14 +32,14 @@ def test_a_parameter_that_differs_is_named_itself() -> None:
         node("Cell.b.Dense.forward.0", input_0=FAULT, parameters_weight=FAULT, output_0=FAULT),
         node("Cell.c.Dense.forward.0", input_0=FAULT, parameters_weight=REST, output_0=FAULT),
     )
-    assert "so do parameters of 1 of the 2 other modules with parameters" in found.details
+    assert "parameters of 1 of the 2 other modules with parameters differ, too" in found.details
 
 
 def test_a_fault_far_beyond_what_a_parameter_explains_is_told_with_it() -> None:
     others = [node(f"Cell.{i}.Dense.forward.0", input_0=0, parameters_weight=0, output_0=REST) for i in range(2)]
     found = only(*others, node("Cell.a.LayerNorm.forward.0", input_0=REST, parameters_weight=1.5, output_0=FAULT))
     assert (found.kind, found.target) == ("parameter", "Cell.a.LayerNorm.forward.0.parameters.weight")
-    assert found.details[0].endswith("more than the parameter explains: look at the layer's settings, too")
+    assert found.details[0].endswith("more than the parameter explains: check the layer's settings, too")
 
 
 def test_of_several_parameters_the_worst_that_nothing_explains_is_named() -> None:
@@ -60,7 +60,7 @@ def test_where_all_modules_differ_the_checkpoint_is_asked_for() -> None:
     )
     assert (first.kind, first.target) == ("parameter", "Cell.0.Dense.forward.0.parameters.weight")
     assert first.reason == (
-        "parameters of 5 of 5 modules differ before they are used: was the checkpoint loaded? (in later steps look at "
+        "parameters of 5 of 5 modules differ before they are used: was the checkpoint loaded? (in a later step check "
         "the optimizer and its learning rate)"
     )
-    assert first.details[0] == "parameters.weight deviates by 1 (tolerance 1e-05)"
+    assert first.details[0] == "parameters.weight deviates by 1 times its size (tolerance 1e-05)"

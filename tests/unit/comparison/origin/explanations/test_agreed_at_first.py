@@ -1,4 +1,4 @@
-"""What agreed in the first step may drift in later ones: code that was right then is right now."""
+"""What agreed in the first step differs later as much more as what it is computed from, and no more."""
 
 from __future__ import annotations
 
@@ -42,17 +42,23 @@ def found(now: Dump, first: Dump) -> list[str]:
     return [origin.target for origin in origins]
 
 
-#: Within the tolerance, as updates by gradients that were rounded leave it.
-UPDATED = 1e-7
+#: Rounding of the first step, and how far updates by gradients that were rounded set weights apart.
+ROUNDED, UPDATED = 2e-7, 1e-4
 
 
-@pytest.mark.parametrize(("result", "told"), [(0.02, []), (0.2, [f"{LAYER}.output.0"])])
-def test_a_result_that_agreed_may_drift_by_a_twentieth(result: float, told: list[str]) -> None:
-    assert found(step(result, UPDATED), step()) == told
+@pytest.mark.parametrize(("result", "told"), [(3e-4, []), (1e-3, []), (0.1, [f"{LAYER}.output.0"])])
+def test_a_result_that_agreed_differs_as_what_it_is_computed_from(result: float, told: list[str]) -> None:
+    """The weights are some thousand times as far apart as rounding: so may be the result, some times."""
+    assert found(step(result, UPDATED), step(ROUNDED)) == told
+
+
+def test_code_that_changed_shows_beside_weights_that_agree() -> None:
+    """A setting that changes between two steps, as an epsilon or an activation, is no drift."""
+    assert found(step(0.02, ROUNDED), step(ROUNDED)) == [f"{LAYER}.output.0"]
 
 
 def test_what_differed_in_the_first_step_differs_still() -> None:
-    assert found(step(0.02, UPDATED), step(result=0.02)) == [f"{LAYER}.output.0"]
+    assert found(step(0.02, ROUNDED), step(result=0.02)) == [f"{LAYER}.output.0"]
 
 
 def test_without_updates_nothing_drifts() -> None:
@@ -61,10 +67,4 @@ def test_without_updates_nothing_drifts() -> None:
 
 def test_data_and_parameters_do_not_drift() -> None:
     assert found(step(weight=0.02), step()) == [f"{LAYER}.parameters.weight"]
-    assert found(step(0.02, UPDATED, data=0.02), step()) == [f"{NET}.input.0"]
-
-
-def test_a_small_error_of_a_layer_would_have_shown_in_the_first_step() -> None:
-    """One beyond what such a layer rounds, though within its tolerance."""
-    small = 8e-6
-    assert found(step(small, UPDATED), step()) == []
+    assert found(step(0.02, ROUNDED, data=0.02), step()) == [f"{NET}.input.0"]

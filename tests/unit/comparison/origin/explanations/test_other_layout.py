@@ -7,7 +7,13 @@ import pytest
 from compare_parts import dump, tensor
 
 from msprobe_ms.arrays.sketch import encode, sketch
+from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
+from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.search import find_origins
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump, Item
 
@@ -66,3 +72,33 @@ def test_where_the_weight_was_not_compared_its_gradient_may_be_the_other_way_rou
 )
 def test_what_does_not_come_out_right_or_holds_other_values_is_told(wrong: Dump, state: str) -> None:
     assert [origin.state for origin in compared(wrong, GOLDEN).origins][:1] == [state]
+
+
+def trained(neck: np.ndarray, update: np.ndarray, gradient: np.ndarray) -> tuple[Dump, Dump]:
+    """Two steps of a layer whose weight was next to nothing, beside one whose updates agree."""
+
+    def step(*weights: np.ndarray) -> Dump:
+        layers = zip(("Cell.fc.Dense", "Cell.neck.Dense"), weights, (GRADIENT, gradient), strict=True)
+        return dump([
+            each
+            for layer, weight, slope in layers
+            for each in (
+                item("input.0", X, f"{layer}.forward.0"),
+                item("parameters.weight", weight, f"{layer}.forward.0"),
+                item("output.0", Y, f"{layer}.forward.0"),
+                item("weight", slope, f"{layer}.parameters_grad.0")._replace(state="parameters_grad", path=("weight",)),
+            )
+        ])  # fmt: skip
+
+    return step(WEIGHT, neck), step(WEIGHT + np.float32(1e-3) * GRADIENT, neck + update)
+
+
+def test_a_weight_that_noise_of_updates_made_is_in_no_other_layout() -> None:
+    noise = np.sign(_RANDOM.standard_normal((16, 16))).astype(np.float32) * np.float32(1e-3)
+    first, now = trained(np.float32(1e-9) * WEIGHT, noise, GRADIENT)
+    other_first, other_now = trained(np.float32(1e-9) * WEIGHT, noise.T.copy(), WEIGHT)
+    pairs = pair(now, other_now, Mappings())
+    measure(pairs, now, other_now, "statistics")
+    find_origins(Evidence(pairs, earlier=EarlierSteps({1: lambda: (first, other_first)})))
+    weights = [row for each in pairs for row in each.rows if row.state == "parameters" and row.differs]
+    assert [row.explained_by for row in weights] == ["optimizer updates"]

@@ -42,3 +42,14 @@ class TestReluSwitching:
             node("Cell.a.drop.Dropout.backward.0", whole, size=20_000, input_0=100, output_0=100),
             node(whole, None, size=20_000, input_0=REST, output_0=50_000),
         ) == [f"{whole}.output.0"]
+
+    def test_a_smooth_function_has_no_kinks_and_one_that_has_is_judged_by_what_it_takes_in(self) -> None:
+        def found(name: str, taken: float) -> list[str]:
+            return origins(
+                node(f"Functional.{name}.0.forward", size=20_000, input_0=taken, output_0=0.9),
+                node(f"Functional.{name}.0.backward", size=20_000, input_0=REST, output_0=500),
+            )
+
+        assert found("relu", 0.1) == []
+        for wrong in (found("relu", 0.0), found("gelu", 0.1), found("softmax", 0.1), found("avg_pool2d", 0.1)):
+            assert len(wrong) == 1

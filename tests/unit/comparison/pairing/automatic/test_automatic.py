@@ -471,7 +471,7 @@ def test_bare_lm_compares_and_writes_the_mapping(tmp_path: Path, capsys: pytest.
     (summary,) = (tmp_path / "bare").glob("compare_summary_*.json")
     assert "layer_mapping.yaml" in json.loads(summary.read_text())["files"]
     assert bare[-1].startswith(f"report: {tmp_path}/bare/compare_report_")
-    assert bare[-1].endswith(f", see {summary.name})")
+    assert bare[-1].endswith(f" are listed in {summary.name})")
     assert not [line for line in bare if "without a counterpart" in line or "try -lm" in line]
     assert main(["compare", *sides, "-o", str(tmp_path / "back"), "-lm", str(file)]) == 0
     assert capsys.readouterr().out.splitlines()[:2] == bare[:2]
@@ -492,10 +492,10 @@ def test_the_mapping_written_once_serves_all_ranks_that_are_like_it(
     assert main(["compare", *sides, "-o", str(tmp_path / "bare"), "-lm"]) == 0
     (file,) = (tmp_path / "bare").glob("layer_mapping_*.yaml")
     assert file.stem.rpartition("_")[0] == "layer_mapping"
-    reports = [line for line in capsys.readouterr().out.splitlines() if line.startswith("report: ")]
+    reports = [line for line in capsys.readouterr().out.splitlines() if line.startswith(("report: ", "also written: "))]
     (summary,) = (tmp_path / "bare").glob("compare_summary_2*.json")
     (page,) = (tmp_path / "bare").glob("compare_report_2*.html")
-    assert reports == [f"report: {file}", f"report: {summary}", f"report: {page} (open it first)"]
+    assert reports == [f"also written: {file}", f"also written: {summary}", f"report: {page} (open it first)"]
     named = [rank["reports"] for rank in json.loads(summary.read_text())["ranks"]]
     assert named == ["rank0", "rank1"]
     assert len([*(tmp_path / "bare").glob("compare_result_rank1_*.csv")]) == 1
@@ -520,8 +520,8 @@ def test_a_rank_that_pairs_otherwise_has_a_mapping_of_its_own(
     main(["compare", *sides, "-o", "bare"])
     names = sorted(file.stem.rpartition("_")[0] for file in Path("bare").glob("layer_mapping_*.yaml"))
     assert names == ["layer_mapping", "layer_mapping_rank1"]
-    reports = [line for line in capsys.readouterr().out.splitlines() if line.startswith("report: ")]
-    assert all(line.startswith("report: bare/") for line in reports)
+    reports = [line for line in capsys.readouterr().out.splitlines() if line.startswith(("report: ", "also written: "))]
+    assert all(line.startswith(("report: bare/", "also written: bare/")) for line in reports)
 
 
 def test_what_the_user_says_of_a_module_counts_before_what_was_found() -> None:

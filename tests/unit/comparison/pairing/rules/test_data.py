@@ -143,7 +143,7 @@ def test_compare_writes_it_and_takes_it_back(tmp_path, capsys):
     (path,) = (tmp_path / "first").glob("data_mapping_*.yaml")
     printed = capsys.readouterr().out
     (summary,) = (tmp_path / "first").glob("compare_summary_*.json")
-    assert printed.rstrip().endswith(f"see {summary.name})")
+    assert printed.rstrip().endswith(f"listed in {summary.name})")
     assert "data_mapping.yaml" in json.loads(summary.read_text())["files"]
     assert main([*arguments, "-o", str(tmp_path / "second"), "-dm", str(path)]) == 0
     first, second = (next((tmp_path / name).glob("compare_result_*.csv")).read_text() for name in ("first", "second"))

@@ -73,7 +73,9 @@ class NearbyNoise:
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """Anything, of an input where the noise around it is beyond a tolerance."""
-        return self._allowance if row.state == "input" and walk.noise_around(node) > 1 else None
+        if row.state != "input" or walk.noise_around(node) <= 1:
+            return None
+        return walk.no_more_than_amplified(self._allowance, row, node)
 
 
 def _is_noise(node: Node, row: Row, gradients: dict[tuple[str, tuple[str, ...]], Row], load: Load | None) -> bool:

@@ -22,6 +22,8 @@ def compare_pairs(target: Path, golden: Path, options: argparse.Namespace) -> in
     rows = list(compare_pairs(pairs))
     print_verdict(pair_lines(rows))
     print_report(write_pairs(rows, output_folder(options), csv=not options.xlsx))
+    if any(row.is_unread for row in rows):
+        return FAILED
     return exit_status(options, divergent=any(row.differs for row in rows))
 
 

@@ -1,0 +1,1 @@
+"""Commands that compare two dumps, and gather what was found in many."""

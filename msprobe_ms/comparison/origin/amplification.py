@@ -1,0 +1,173 @@
+"""How far apart a later step may be, by the first: a computation amplifies error in every step alike.
+
+Error goes through a call times its condition, which is that of the code and its settings, hardly of the numbers: what
+two frameworks round differently in the first step, and what updates of the parameters set apart later, is multiplied by
+the same. So where the deviation of what a call takes in is *k* times that of the first step, so is that of its results,
+to within a small factor: below 4 in healthy trainings, from 10 to a million where code or settings changed in between.
+
+What differed in the first step already (a value beside another than its counterpart) tells nothing, nor do values
+without sketches, whose distance the four statistics hardly show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.comparison.measuring.deviation import statistic_deviation
+from msprobe_ms.comparison.model import Effect, Row
+from msprobe_ms.comparison.origin.earlier_steps import same_item
+from msprobe_ms.comparison.origin.layer_kinds import Kind
+from msprobe_ms.comparison.origin.propagation import MARGIN, condition
+from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
+from msprobe_ms.comparison.statistics import have_sketches
+from msprobe_ms.dump.model import Dump
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.nodes import Node
+
+#: Parts of a rounding that may be seen of a whole tensor.
+_SEEN = 16.0
+#: Times that a value may be further apart than what it is computed from explains. Seen in healthy trainings: 2.3
+#: forward, 13 backward, where switches of ReLU and cancelling sums add to it.
+_MARGIN, _MARGIN_BACKWARD = 8.0, 30.0
+
+
+class Amplification:
+    """The deviations of a later step beside those of the first."""
+
+    def __init__(self, first_step: tuple[Dump, Dump], drift: float, unrecorded: UnrecordedCode) -> None:
+        """``drift``: the deviation of parameters that updates explain."""
+        (self._target, self._golden), self._drift, self._unrecorded = first_step, drift, unrecorded
+        self._first: dict[Row, float | None] = {}
+        self._inside: dict[Node, float | None] = {}
+        self._with_parameters: set[Node] = set()
+        #: What was found of the node that is visited, which each of its rows asks for, by whether it is of an input.
+        self._taken: dict[tuple[Node, bool], float | None] = {}
+        #: Growth of the gradients that have been computed so far.
+        self._backward: float | None = None
+
+    def passed(self, node: Node) -> None:
+        """Take note that ``node`` has been visited, after what ran inside it."""
+        self._taken.clear()
+        self._inside[node] = self._inside_of(node)
+        if self._shows_parameters(node):
+            self._with_parameters.add(node)
+        if node.is_backward:
+            self._backward = _largest([self._backward, self._given(node)])
+
+    @property
+    def met_gradients(self) -> bool:
+        """Whether a gradient was computed already."""
+        return self._backward is not None
+
+    def bound(self, row: Row, node: Node) -> float | None:
+        """The deviation that what ``row`` is computed from explains; None where the first step does not tell."""
+        if row.state == "parameters" or (row.state == "input" and not node.is_backward):
+            return None  # what calls are given is judged as what others gave, or as what the module around gives
+        if node.is_backward and not node.is_module and row.state != "input":
+            return None  # of terms that cancel in a function's gradient the module around it tells more
+        first = self.first(row)
+        if first is None or (row.state == "input" and not first) or (row.state == "output" and node.takes_in_fills):
+            return None
+        growth = self._before(node, of_input=row.state == "input")
+        if growth is None or math.isinf(growth):
+            return None
+        if growth <= 1 and self._hides_parameters(node):
+            growth = self._drift / _rounding(row)
+        margin = _MARGIN_BACKWARD if node.is_backward else _MARGIN
+        amplified = margin * max(first, _rounding(row)) * max(1.0, growth)
+        return (row.held_to or 0.0) + max(amplified, _by_condition(node) if row.state == "output" else 0.0)
+
+    def _hides_parameters(self, node: Node) -> bool:
+        """Whether parameters that no pair shows may be at work: of calls without a counterpart, or never called."""
+        if not node.is_module_call or not (node.children or node.kind is Kind.OTHER):
+            return False
+        return not self._shows_parameters(node) or bool(self._unrecorded.calls_inside(node.pair))
+
+    def first(self, row: Row) -> float | None:
+        """The deviation of the same value in the first step; None where it did not agree or is not known."""
+        if row not in self._first:
+            self._first[row] = self._find_first(row)
+        return self._first[row]
+
+    def _find_first(self, row: Row) -> float | None:
+        if row.target is None or row.golden is None or row.tolerance is None or not _rounding(row):
+            return None
+        target, golden = same_item(self._target, row.target), same_item(self._golden, row.golden)
+        if target is None or golden is None or not have_sketches(target, golden):
+            return None
+        deviation = statistic_deviation(target, golden)
+        return deviation if deviation is not None and deviation <= row.tolerance else None
+
+    def _before(self, node: Node, *, of_input: bool) -> float | None:
+        """How many times further apart than in the first step is what values are computed from; None: nothing tells."""
+        key = node, of_input
+        if key not in self._taken:
+            self._taken[key] = self._find_before(node, of_input=of_input)
+        return self._taken[key]
+
+    def _find_before(self, node: Node, *, of_input: bool) -> float | None:
+        if of_input:
+            return _largest([*(self._growth([*each.rows("output")]) for each in node.context), self._backward])
+        taken = [self._growth([*node.rows("input", "parameters")]), self._inside_of(node)]
+        for each in node.context:
+            taken += [self._growth(each.pair.rows), self._inside.get(each)]
+        return _largest(taken)
+
+    def _inside_of(self, node: Node) -> float | None:
+        given = (self._growth([*each.rows("output", "parameters")]) for each in node.children)
+        return _largest([*given, *map(self._inside.get, node.children)])
+
+    def _shows_parameters(self, node: Node) -> bool:
+        return any(node.rows("parameters")) or not self._with_parameters.isdisjoint(node.children)
+
+    def _given(self, node: Node) -> float | None:
+        """The same of what a call gave out, but for what is known to have no effect on what comes later."""
+        rows = [row for row in node.rows("output") if not _is_without_effect(row)]
+        return math.inf if any(map(self._may_lead_to_anything, rows)) else self._growth(rows)
+
+    def _growth(self, rows: Sequence[Row]) -> float | None:
+        """How many times further apart than in the first step one of these values is; None where none tells.
+
+        What was equal then, as parameters are, adds to the error of what it is computed with.
+        """
+        known = [(row, self.first(row)) for row in rows if row.deviation is not None]
+        beside = max((first for _, first in known if first is not None), default=0.0)
+        found = []
+        for row, first in known:
+            deviation = row.deviation or 0.0
+            if first is not None:
+                # Where most elements are equal, or far larger than those that tell, less than a rounding is seen.
+                least = max(first, beside) if row.state == "parameters" else first or beside
+                found.append(deviation / max(least, _rounding(row) / _SEEN))
+            elif row.state == "input" and self._may_lead_to_anything(row):
+                found.append(math.inf)
+        return max(found, default=None)
+
+    def _may_lead_to_anything(self, row: Row) -> bool:
+        """Whether it differs and the first step does not tell of it, as of an index."""
+        return (row.deviation or 0.0) > (row.tolerance or 0.0) and self.first(row) is None
+
+
+def _by_condition(node: Node) -> float:
+    """The deviation that a call of known condition makes of its inputs: terms that cancel may cancel more now."""
+    known = None if node.is_backward else condition(node)
+    taken = [row.deviation for row in node.rows("input") if row.deviation is not None and math.isfinite(row.deviation)]
+    return MARGIN * known * max(taken, default=0.0) if known is not None else 0.0
+
+
+def _is_without_effect(row: Row) -> bool:
+    return row.explained is not None and row.explained.effect in (Effect.NO_ERROR, Effect.NO_EFFECT)
+
+
+def _rounding(row: Row) -> float:
+    """The relative rounding of a tensor of floats; 0 of anything else."""
+    golden = row.golden
+    return parse_dtype(golden.dtype).epsilon / 2 if golden is not None and golden.kind == "tensor" else 0.0
+
+
+def _largest(found: Iterable[float | None]) -> float | None:
+    return max((each for each in found if each is not None), default=None)

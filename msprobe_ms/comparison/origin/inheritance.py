@@ -1,0 +1,62 @@
+"""What every other difference follows from: the origin that it inherits its error from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint
+from msprobe_ms.comparison.model import Origin, Row
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+
+
+def fill_inheritance(nodes: list[Node], origins: Mapping[Node, Origin]) -> None:
+    """Fill ``Row.inherited_from`` of every differing row that is no origin with the name of a node where error begins.
+
+    A node inherits from the origin around it, from those who made what it takes in, from what ran inside it or before
+    its gradient; where nothing of that was recorded, from the last origin before it. What an origin's node gives out
+    besides follows from that origin.
+    """
+    if not origins:
+        return
+    sources: dict[Node, str] = {}
+    made: dict[Fingerprint, str] = {}
+    latest = ""
+    for node in nodes:
+        largest = max(node.ratio_in, node.ratio_parameters, node.ratio_out, node.ratio_without_effect)
+        if largest <= 1 and node not in origins:
+            continue
+        if node in origins:
+            source = latest = node.name
+        else:
+            source = _around(node, origins) or _taken(node, made) or _inside(node, sources) or latest
+        sources[node] = source
+        for row in node.pair.rows:
+            if error_ratio(row) > 1:
+                if node not in origins or _follows(row, node, origins[node]):
+                    row.inherited_from = source
+                if row.state == "output" and (key := fingerprint(row)) is not None:
+                    made[key] = source
+
+
+def _follows(row: Row, node: Node, origin: Origin) -> bool:
+    """Whether a row of the origin's own node is given out, or another parameter where the origin is one."""
+    if row.target is None or origin.target in (row.target.name, node.name):
+        return False
+    return row.state == "output" or row.state == origin.state == "parameters"
+
+
+def _around(node: Node, origins: Mapping[Node, Origin]) -> str:
+    return next((up.name for up in node.ancestors() if up in origins), "") if node.ratio_in > 1 else ""
+
+
+def _taken(node: Node, made: Mapping[Fingerprint, str]) -> str:
+    for row in node.pair.rows:
+        if made and row.state == "input" and error_ratio(row) > 1:
+            key = fingerprint(row)
+            if key is not None and key in made:
+                return made[key]
+    return ""
+
+
+def _inside(node: Node, sources: Mapping[Node, str]) -> str:
+    return next((sources[each] for each in (*node.children, *node.context) if sources.get(each)), "")

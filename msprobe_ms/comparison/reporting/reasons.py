@@ -1,0 +1,57 @@
+"""Say in a line why values are beyond their tolerances though no error begins at them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from msprobe_ms.comparison.model import Row
+from msprobe_ms.support.translation import tr, tr_count, tr_join
+
+#: What each explanation says of a value, after "because"; "" is that of values which none explains.
+REASONS = {
+    "": tr("small errors add up"),
+    "ReLU switching": tr("rounding decides the side of a ReLU"),
+    "agreed in the first step": tr("rounding grows with updates"),
+    "aligned updates": tr("updates point the same way"),
+    "calls across borders": tr("they are computed elsewhere"),
+    "condition of the loss": tr("the loss amplifies rounding"),
+    "dropout": tr("dropout is random"),
+    "inherited error": tr("an earlier value differs"),
+    "inner gradients": tr("a side recorded an inner step"),
+    "input without effect": tr("they do not affect the results"),
+    "later uses agree": tr("later uses of the tensor agree"),
+    "nearby noise": tr("a parameter near them is noise"),
+    "optimizer noise": tr("the optimizer amplifies noise"),
+    "optimizer updates": tr("earlier updates carry rounding"),
+    "other borders": tr("their modules end elsewhere"),
+    "other counterpart": tr("the call pairs with another"),
+    "other layout": tr("the elements are reordered"),
+    "partial gradients": tr("one side has parts of a sum"),
+    "propagated error": tr("the call amplifies rounding"),
+    "random numbers": tr("random numbers differ"),
+    "results agree": tr("results that use them agree"),
+    "rounding": tr("rounding reaches that far"),
+    "running statistics": tr("they are running statistics"),
+    "step agrees": tr("the step's gradients agree"),
+}
+#: Reasons that are told; of more, how many values they explain.
+_TOLD = 2
+
+
+def differing_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Say how many values are beyond their tolerances and why, and where each is told; nothing where none is."""
+    by = Counter(row.explained_by for row in rows if row.differs)
+    if not by:
+        return
+    ranked = by.most_common()
+    parts = [tr("{count} because {why}", count=count, why=REASONS[name]) for name, count in ranked[:_TOLD]]
+    if others := [count for _, count in ranked[_TOLD:]]:
+        reasons = tr_count("1 other reason", "{count} other reasons", count=len(others))
+        parts.append(tr("{count} for {reasons}", count=sum(others), reasons=reasons))
+    beyond = tr_count("1 value is beyond its tolerance", "{count} values are beyond their tolerances", by.total())
+    if len(by) == 1:
+        yield tr("  {beyond} because {why}", beyond=beyond, why=REASONS[ranked[0][0]])
+    else:
+        yield tr("  {beyond}: {why}", beyond=beyond, why=tr_join(", ", parts))
+    yield tr("  the reason of each is in the table's column Explained By; --node NAME tells more of one")

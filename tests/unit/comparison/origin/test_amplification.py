@@ -1,0 +1,80 @@
+"""What a later step may be apart follows from the first: parameters that no pair shows, containers, indices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compare_parts import dump, tensor
+
+from msprobe_ms.arrays.sketch import encode, sketch
+from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
+from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.search import find_origins
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.dump.model import Dump
+
+RANDOM = np.random.default_rng(11)
+DATA, WEIGHT, FIRST, SECOND, ERROR = (RANDOM.standard_normal((24, 24)).astype(np.float32) for _ in range(5))
+NET = "Cell.net.Net.forward.0"
+LAYERS = "Cell.net.fc1.Dense.forward.0", "Cell.net.fc2.Dense.forward.0"
+GRADIENT = "Cell.net.fc2.Dense.backward.0"
+
+
+def step(
+    weight: float = 0.0, first: float = 0.0, second: float = 0.0, net: float | None = None, gradient: float = 0.0
+) -> Dump:
+    """A step of two layers; weights, results and the gradient that arrives are off by these parts of their size."""
+
+    def off(values: np.ndarray, part: float) -> np.ndarray:
+        return values + np.float32(part) * ERROR
+
+    values = [
+        ("input.0", DATA, LAYERS[0]),
+        ("parameters.weight", off(WEIGHT, weight), LAYERS[0]),
+        ("output.0", off(FIRST, first), LAYERS[0]),
+        ("input.0", off(FIRST, first), LAYERS[1]),
+        ("output.0", off(SECOND, second), LAYERS[1]),
+        ("input.0", DATA, NET),
+        ("output.0", off(SECOND, second if net is None else net), NET),
+        ("input.0", off(DATA, gradient), GRADIENT),
+    ]
+    made = dump([tensor(place, each, entry, sketch=encode(sketch(each), each.dtype)) for place, each, entry in values])
+    for layer in LAYERS:
+        made.entries[layer].parent = NET
+    return made
+
+
+def found(now: Dump, first: Dump) -> list[str]:
+    golden = step()
+    pairs = pair(now, golden, Mappings())
+    measure(pairs, now, golden, "statistics")
+    return [each.target for each in find_origins(Evidence(pairs, earlier=EarlierSteps({3: lambda: (first, step())})))]
+
+
+#: Rounding of a first step, by which both frameworks differ everywhere.
+ROUNDED = step(0.0, 2e-7, 3e-7, gradient=3e-7)
+
+
+def test_a_training_that_drifts_everywhere_is_quiet() -> None:
+    assert found(step(1e-4, 2e-4, 3e-4, gradient=4e-4), ROUNDED) == []
+
+
+@pytest.mark.parametrize("far", [0.05, 0.5])
+def test_a_layer_that_computes_otherwise_from_now_on_is_the_origin(far: float) -> None:
+    assert found(step(1e-4, 2e-4, far, gradient=far), ROUNDED) == [f"{LAYERS[1]}.output.0"]
+
+
+def test_code_between_the_calls_of_a_module_is_the_origin_at_the_module() -> None:
+    assert found(step(1e-4, 2e-4, 3e-4, net=0.2, gradient=0.2), ROUNDED) == [f"{NET}.output.0"]
+
+
+def test_a_loss_that_changes_between_two_steps_shows_in_the_gradient_that_arrives() -> None:
+    """Results differ as far as weights drifted; the gradient is half of the golden's."""
+    assert found(step(1e-4, 2e-4, 3e-4, gradient=0.5), ROUNDED) == [f"{GRADIENT}.input.0"]
+
+
+def test_a_first_step_that_was_equal_to_the_bit_tells_as_much_as_rounding() -> None:
+    assert found(step(1e-4, 2e-4, 3e-4), step()) == []
+    assert found(step(1e-4, 2e-4, 0.2), step()) == [f"{LAYERS[1]}.output.0"]

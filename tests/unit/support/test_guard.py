@@ -1,0 +1,84 @@
+"""Errors of our own work are told, and reach nobody; those of the user, and interrupts, arrive."""
+
+from __future__ import annotations
+
+import threading
+from typing import NoReturn
+
+import pytest
+
+from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.guard import guarded
+from msprobe_ms.support.turns import Turn
+
+
+class Watched:
+    """What is told and done, in order; it is its own ``quiet``."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.turn = Turn(0.1)
+
+    def run(self, error: BaseException | None, *, instead: bool = True) -> list[str]:
+        def action() -> None:
+            self.done.append("action")
+            if error is not None:
+                raise error
+
+        def failed(told: Exception) -> None:
+            self.done.append(f"failed: {told}")
+
+        guarded(action, self.turn, lambda: self, failed, (lambda: self.done.append("instead")) if instead else None)
+        return self.done
+
+    def restore(self) -> None:
+        self.done.append("restored")
+
+    def is_free(self) -> bool:
+        """Whether another thread has the turn at once."""
+        lock, had = self.turn._lock, []
+        other = threading.Thread(target=lambda: had.append(lock.acquire(blocking=False)))
+        other.start()
+        other.join()
+        return had == [True]
+
+
+def test_what_succeeds_is_done_and_nothing_else() -> None:
+    watched = Watched()
+    assert watched.run(None) == ["action"]
+    assert watched.is_free()
+
+
+@pytest.mark.parametrize("instead", [True, False])
+def test_an_error_of_ours_is_told_and_goes_no_further(instead: bool) -> None:
+    watched = Watched()
+    done = watched.run(ValueError("ours"), instead=instead)
+    assert done == ["action", "restored", "failed: ours", *(["instead"] if instead else [])]
+    assert watched.is_free()
+
+
+def test_a_mistake_of_the_user_arrives_without_our_frames() -> None:
+    watched = Watched()
+    with pytest.raises(UsageError, match="give a model") as raised:
+        watched.run(UsageError("give a model"))
+    assert watched.done == ["action", "restored"]
+    assert [entry.name for entry in raised.traceback][-1] == "guarded"
+    assert watched.is_free()
+
+
+def test_an_interrupt_arrives_once_all_is_put_back() -> None:
+    watched = Watched()
+    with pytest.raises(KeyboardInterrupt):
+        watched.run(KeyboardInterrupt())
+    assert watched.done == ["action", "restored", "instead"]
+    assert watched.is_free()
+
+
+def test_what_fails_in_telling_or_in_putting_back_hides_no_interrupt() -> None:
+    def fail(*_: object) -> NoReturn:
+        raise OSError("no room to say it")
+
+    watched = Watched()
+    with pytest.raises(KeyboardInterrupt):
+        guarded(lambda: watched.run(KeyboardInterrupt()) and None, watched.turn, lambda: watched, fail, fail)
+    assert watched.is_free()
