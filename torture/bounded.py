@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
+import numpy as np
 import torch
 
 from msprobe_ms.dump.writing.writer import TENSOR_FOLDER
@@ -136,7 +137,8 @@ def stall(kind: str, small: bool) -> tuple[str, bool]:
     """Tensors that come faster than a disk takes them, and one that takes none for a minute."""
     disk, cap, seconds = Disk(), 64, 15 if small else 60
     folders.replacing = disk.replacing  # type: ignore[assignment]
-    x, over = torch.ones(MIB // 4), threading.Event()
+    values, over = np.ones(MIB // 4, np.float32), threading.Event()
+    x = torch.from_numpy(values)
 
     def falter() -> None:
         while not over.is_set():
@@ -156,6 +158,7 @@ def stall(kind: str, small: bool) -> tuple[str, bool]:
         def train() -> None:
             nonlocal calls
             while time.monotonic() - begun < seconds:
+                values[:] += 1  # What was written before would need no disk but a link.
                 torch.relu(x)
                 calls += 1
 

@@ -45,7 +45,8 @@ def test_a_disk_that_stands_still(dump_path: Path, disk: Disk, warnings: list[st
     """Training goes on without it, memory stays below the cap, and what has no file is counted and said."""
     config = write_config(dump_path, level="L1", task="tensor", async_dump=True, max_memory=16)
     debugger = PrecisionDebugger(config)
-    x = torch.arange(MIB // 4, dtype=torch.float32)
+    values = np.arange(MIB // 4, dtype=np.float32)
+    x = torch.from_numpy(values)
     debugger.start()
     torch.relu(x)
     disk.stands_still()
@@ -54,6 +55,7 @@ def test_a_disk_that_stands_still(dump_path: Path, disk: Disk, warnings: list[st
 
     def train() -> None:
         for _ in range(100):
+            values[:] += 1  # What was written before would need no disk but a link.
             torch.relu(x)
 
     begun = time.monotonic()
@@ -82,7 +84,8 @@ def test_a_disk_that_stands_still(dump_path: Path, disk: Disk, warnings: list[st
 def test_a_disk_that_is_slow_loses_nothing(dump_path: Path, disk: Disk, warnings: list[str]) -> None:
     """It stands still again and again, each time for less than training is ready to wait."""
     debugger = PrecisionDebugger(write_config(dump_path, level="L1", task="tensor", async_dump=True, max_memory=4))
-    x = torch.arange(MIB // 4, dtype=torch.float32)
+    values = np.arange(MIB // 4, dtype=np.float32)
+    x = torch.from_numpy(values)
     over = threading.Event()
 
     def falter() -> None:
@@ -96,6 +99,7 @@ def test_a_disk_that_is_slow_loses_nothing(dump_path: Path, disk: Disk, warnings
     faltering.start()
     try:
         for _ in range(10):
+            values[:] += 1
             torch.relu(x)
     finally:
         over.set()
