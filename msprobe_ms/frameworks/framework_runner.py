@@ -25,7 +25,8 @@ from msprobe_ms.frameworks.api_calls import (
 )
 from msprobe_ms.frameworks.api_lists import listed
 from msprobe_ms.frameworks.api_values import Call, flattened
-from msprobe_ms.frameworks.base import Framework, Namespace
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.interface.apis import Namespace
 
 
 class FrameworkRunner(ApiRunner):

@@ -12,7 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from msprobe_ms.frameworks.base import InputWatch, NodeObserver, OnGradients, OnInputGradients
+from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnInputGradients
+from msprobe_ms.frameworks.interface.kernels import NodeObserver
 from msprobe_ms.support.patching import Hooks, install, remove
 
 #: A node of the graph and which of its forward results is meant.

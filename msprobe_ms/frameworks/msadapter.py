@@ -11,8 +11,9 @@ from typing import Any
 from mindspore import Tensor
 
 from msprobe_ms.dump.dialects import MINDTORCH
-from msprobe_ms.frameworks.base import Namespace, OnRoots
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
+from msprobe_ms.frameworks.interface.apis import Namespace
+from msprobe_ms.frameworks.interface.gradients import OnRoots
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
 from msprobe_ms.frameworks.mindspore.repeating import MSAdapterRepeater
 from msprobe_ms.frameworks.own_hooks import Registered, telling

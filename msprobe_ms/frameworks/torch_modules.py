@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.frameworks.base import After, Before, Failed, Framework, Namespace, OnRoots
+from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.clean_copies import CleanCopies
+from msprobe_ms.frameworks.interface.apis import Namespace
+from msprobe_ms.frameworks.interface.gradients import OnRoots
+from msprobe_ms.frameworks.interface.modules import After, Before, Failed
 from msprobe_ms.frameworks.optimizers import AfterUpdates, BeforeUpdates, ParameterUpdate, plain, settings
 from msprobe_ms.frameworks.own_hooks import ModuleHook, OwnHook, Registered
 from msprobe_ms.support.patching import Hooks

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 from msprobe_ms.dump.writing.json_text import Value
-from msprobe_ms.frameworks.base import InputWatch
+from msprobe_ms.frameworks.interface.gradients import InputWatch
 from msprobe_ms.support.files import PACKAGE_FOLDER
 from msprobe_ms.support.interruptions import interrupts
 

@@ -21,7 +21,8 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD, api_entry
 from msprobe_ms.dump.writing.json_text import Value
 from msprobe_ms.dump.writing.memory_budget import MemoryBudget
 from msprobe_ms.dump.writing.writer import EntryPart
-from msprobe_ms.frameworks.base import Framework, NodeObserver
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.interface.kernels import NodeObserver
 from msprobe_ms.recording.calls import Call, Parameters
 from msprobe_ms.recording.containers import results as results_of
 from msprobe_ms.recording.containers import tensors_in

@@ -16,8 +16,8 @@ from typing import Any
 from mindspore import Parameter, Tensor, _c_expression, ops
 from mindspore.ops.composite import base
 
-from msprobe_ms.frameworks.base import InputWatch, OnGradients, OnRoots
 from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
+from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnRoots
 from msprobe_ms.frameworks.mindspore.arrays import difference
 from msprobe_ms.frameworks.mindspore.modes import unseen
 from msprobe_ms.frameworks.own_hooks import Registered, telling

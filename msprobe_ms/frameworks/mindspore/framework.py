@@ -19,23 +19,15 @@ from mindspore.ops import Primitive
 from msprobe_ms.arrays.npy import write_npy, write_npy_in_parts
 from msprobe_ms.arrays.one_pass import Elements
 from msprobe_ms.dump.dialects import MINDSPORE
-from msprobe_ms.frameworks.base import (
-    After,
-    Before,
-    Failed,
-    Framework,
-    InputWatch,
-    Namespace,
-    NodeObserver,
-    OnGradients,
-    OnInputGradients,
-    OnKernel,
-    OnRoots,
-)
+from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.clean_copies import CleanCopies
 from msprobe_ms.frameworks.compiled_call import CompiledCall, CompilerCall, ExecutionMode, GraphRun
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped, UpdateTaps
+from msprobe_ms.frameworks.interface.apis import Namespace
+from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnInputGradients, OnRoots
+from msprobe_ms.frameworks.interface.kernels import NodeObserver, OnKernel
+from msprobe_ms.frameworks.interface.modules import After, Before, Failed
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.mindspore import arrays, cell_hooks, device_statistics, jit, kernels, modes
 from msprobe_ms.frameworks.mindspore.arrays import in_parts, is_in_memory, to_numpy

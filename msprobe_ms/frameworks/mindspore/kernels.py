@@ -22,8 +22,8 @@ import mindspore
 from mindspore import _c_expression, nn
 from mindspore.ops import Primitive
 
-from msprobe_ms.frameworks.base import OnKernel
 from msprobe_ms.frameworks.compiled_call import ExecutionMode
+from msprobe_ms.frameworks.interface.kernels import OnKernel
 from msprobe_ms.frameworks.mindspore.modes import execution_mode
 from msprobe_ms.support.translation import tr, tr_list
 

@@ -16,8 +16,8 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.frameworks.api_calls import NOTHING, ApiOutcome, Value
 from msprobe_ms.frameworks.api_values import Call, attribute, flattened, wanted
-from msprobe_ms.frameworks.base import Namespace
 from msprobe_ms.frameworks.framework_runner import FrameworkRunner
+from msprobe_ms.frameworks.interface.apis import Namespace
 from msprobe_ms.frameworks.pytorch.framework import PyTorch
 from msprobe_ms.frameworks.pytorch.mindspore_twins import find_twin
 

@@ -20,9 +20,10 @@ from msprobe_ms.arrays.one_pass import Elements, elements_at, is_built
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
 from msprobe_ms.arrays.statistics import checksum, statistics, summary, summary_of
 from msprobe_ms.dump.dialects import PYTORCH
-from msprobe_ms.frameworks.base import InputWatch, Namespace, OnGradients, OnInputGradients
 from msprobe_ms.frameworks.compiled_call import CompilerCall
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
+from msprobe_ms.frameworks.interface.apis import Namespace
+from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnInputGradients
 from msprobe_ms.frameworks.kernel_dump import DeviceDump
 from msprobe_ms.frameworks.own_hooks import telling
 from msprobe_ms.frameworks.pytorch import device_statistics, genuine, modes

@@ -11,7 +11,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from msprobe_ms.frameworks.base import Framework, Namespace
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.interface.apis import Namespace
 from msprobe_ms.support.errors import ConfigError, UsageError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import and_more, show

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
 
-from msprobe_ms.frameworks.base import Framework, Namespace
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.interface.apis import Namespace
 from msprobe_ms.recording.calls import CallTaker, Subject
 from msprobe_ms.recording.hooks.api_list import ApiList
 from msprobe_ms.recording.hooks.communication import Communication

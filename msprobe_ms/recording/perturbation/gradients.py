@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from msprobe_ms.frameworks.base import InputWatch
+from msprobe_ms.frameworks.interface.gradients import InputWatch
 from msprobe_ms.recording.perturbation.arguments import NotRepeatableError, leaves
 from msprobe_ms.recording.perturbation.judging import judge
 from msprobe_ms.recording.perturbation.repetition import (

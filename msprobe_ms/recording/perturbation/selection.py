@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from msprobe_ms.frameworks.base import Framework, Namespace
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.interface.apis import Namespace
 from msprobe_ms.recording.hooks.api_list import ApiList
 from msprobe_ms.recording.hooks.operators import PREFIX as PRIMITIVE
 from msprobe_ms.recording.hooks.operators import left_out
