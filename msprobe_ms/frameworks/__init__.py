@@ -29,6 +29,19 @@ def explain_missing(error: ModuleNotFoundError) -> ModuleNotFoundError:
     )
 
 
+#: Base class of all modules → the framework whose it is, as it is imported.
+_MODULES = {"torch.nn.modules.module.Module": "torch", "mindspore.nn.cell.Cell": "mindspore"}
+
+
+def whose_module(value: object) -> tuple[str, str] | None:
+    """Return what users call the framework whose module this is, and our module for it; None of what is no module."""
+    for base in type(value).__mro__:
+        if found := _MODULES.get(f"{base.__module__}.{base.__qualname__}"):
+            name, ours = FRAMEWORKS[found]
+            return name, f"msprobe_ms.{ours}"
+    return None
+
+
 #: ``framework`` of dump.json → where the class is that calls its APIs.
 _RUNNERS = {
     "mindspore": ("mindspore.api_runner", "MindSporeRunner"),

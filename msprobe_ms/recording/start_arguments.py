@@ -7,6 +7,7 @@ from typing import Any
 
 from msprobe_ms.config.values import is_range
 from msprobe_ms.config.vocabulary import MODULE_LEVELS
+from msprobe_ms.frameworks import whose_module
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.translation import tr
@@ -51,14 +52,18 @@ def check_models(framework: Framework, where: str, model: Any) -> Sequence[Any]:
     models = model if several else [] if model is None else [model]
     for index, each in enumerate(models):
         if not framework.is_module(each):
-            name = f"model[{index}]" if several else "model"
-            raise UsageError(
-                tr(
-                    "{where}: {name} is a {other_name}; give a {module_type} or a list of them",
-                    where=where,
-                    name=name,
-                    other_name=type(each).__name__,
-                    module_type=framework.module_type,
-                )
-            )
+            raise UsageError(_no_module(framework, where, f"model[{index}]" if several else "model", each))
     return models
+
+
+def _no_module(framework: Framework, where: str, name: str, value: object) -> str:
+    other_name = type(value).__name__
+    if other := whose_module(value):
+        return tr(
+            "{where}: {name} is a {other_name}, a network of {other}: import PrecisionDebugger from {module}",
+            where=where, name=name, other_name=other_name, other=other[0], module=other[1],
+        )  # fmt: skip
+    return tr(
+        "{where}: {name} is a {other_name}; give a {module_type} or a list of them",
+        where=where, name=name, other_name=other_name, module_type=framework.module_type,
+    )  # fmt: skip
