@@ -147,81 +147,67 @@ class Decision:
 
 def follow(asked: Round, finding: Finding, goods: Sequence[Ends], factor: int) -> Decision:
     """Decide what comes after a round. ``goods``: where the rounds before began, the latest last."""
-    bad = finding.bad
     if finding.lone and not finding.alone and asked.skip > 1:
         # Sparse recording takes other calls of each side from there on.
         after, until = finding.parted
         closer = Round(max(1, asked.skip // factor), asked.after if after == Ends() else after, until)
         return Decision(closer, tr("the two sides make different calls, {range}", range=_range(closer)))
-    if bad is None:
-        if finding.lone:
-            return Decision(
-                None,
-                tr("every call that both sides have agrees; {lone} is only on one side", lone=finding.lone),
-                finding.lone,
-            )
-        whole = asked.after == asked.until == Ends()
-        said = tr("nothing differs {which}", which=tr("in the step") if whole else _range(asked))
-        if asked.whole > 1:
-            return Decision(
-                _closer(Round(asked.whole), factor),
-                tr("{said}; next, with a smaller distance, from the beginning", said=said),
-            )
-        if asked.skip <= 1:
-            return Decision(None, said)
-        if asked.until == Ends() and finding.good not in (Ends(), asked.after):
-            behind = Round(1, finding.good, Ends(), asked.skip)
-            return Decision(
-                behind,
-                tr(
-                    "{said} in every {skip}th call; next, the calls after the last of these", said=said, skip=asked.skip
-                ),
-            )
-        # What is wrong may fade before the next call that is recorded.
-        return Decision(
-            _closer(asked, factor),
-            tr("{said} in every {skip}th call; next, with a smaller distance", said=said, skip=asked.skip),
-        )
+    if finding.bad is None:
+        return _after_agreement(asked, finding, factor)
+    return _after_difference(asked, finding, finding.bad, goods, factor)
+
+
+def _after_agreement(asked: Round, finding: Finding, factor: int) -> Decision:
+    """What comes after a round in which every call that both sides have agrees."""
+    if finding.lone:
+        said = tr("every call that both sides have agrees; {lone} is only on one side", lone=finding.lone)
+        return Decision(None, said, finding.lone)
+    whole = asked.after == asked.until == Ends()
+    said = tr("nothing differs {which}", which=tr("in the step") if whole else _range(asked))
+    if asked.whole > 1:
+        closer = _closer(Round(asked.whole), factor)
+        return Decision(closer, tr("{said}; next, with a smaller distance, from the beginning", said=said))
+    if asked.skip <= 1:
+        return Decision(None, said)
+    if asked.until == Ends() and finding.good not in (Ends(), asked.after):
+        behind = Round(1, finding.good, Ends(), asked.skip)
+        said = tr("{said} in every {skip}th call; next, the calls after the last of these", said=said, skip=asked.skip)
+        return Decision(behind, said)
+    # What is wrong may fade before the next call that is recorded.
+    said = tr("{said} in every {skip}th call; next, with a smaller distance", said=said, skip=asked.skip)
+    return Decision(_closer(asked, factor), said)
+
+
+def _after_difference(asked: Round, finding: Finding, bad: Ends, goods: Sequence[Ends], factor: int) -> Decision:
+    """What comes after a round whose first wrong call is ``bad``."""
     if finding.alone:
         return Decision(None, tr("{target}: its inputs agree, its outputs differ", target=bad.target), bad.target)
     if finding.lone:
-        return Decision(
-            None,
-            tr(
-                "from {lone} on the two sides make different calls, before {target}",
-                lone=finding.lone,
-                target=bad.target,
-            ),
-            finding.lone,
+        said = tr(
+            "from {lone} on the two sides make different calls, before {target}", lone=finding.lone, target=bad.target
         )
+        return Decision(None, said, finding.lone)
     if finding.first and asked.after != Ends():
         before = next((each for each in reversed(goods[:-1]) if each != asked.after), Ends())
-        return Decision(
-            Round(asked.skip, before, bad),
-            tr("the inputs of {target} differ already: the range must begin earlier", target=bad.target),
-        )
+        said = tr("the inputs of {target} differ already: the range must begin earlier", target=bad.target)
+        return Decision(Round(asked.skip, before, bad), said)
     after = finding.good if finding.good != Ends() else asked.after
-    if asked.skip <= 1:
-        if finding.fed and finding.good != Ends():
-            said = tr(
-                "{target}: its {fed} differs, although every call recorded before it agrees",
-                target=bad.target,
-                fed=finding.fed,
-            )
-            return Decision(None, said, bad.target)
-        closest = _range(Round(1, after, bad))
-        return Decision(
-            None,
-            tr(
-                "{target} is the first that differs, {closest}; the calls that produce its inputs were not recorded",
-                target=bad.target,
-                closest=closest,
-            ),
-            bad.target,
+    between = _range(Round(1, after, bad))
+    if asked.skip > 1:
+        return Decision(Round(max(1, asked.skip // factor), after, bad), tr("it begins {range}", range=between))
+    if finding.fed and finding.good != Ends():
+        said = tr(
+            "{target}: its {fed} differs, although every call recorded before it agrees",
+            target=bad.target,
+            fed=finding.fed,
         )
-    return Decision(
-        Round(max(1, asked.skip // factor), after, bad), tr("it begins {range}", range=_range(Round(1, after, bad)))
-    )
+    else:
+        said = tr(
+            "{target} is the first that differs, {closest}; the calls that produce its inputs were not recorded",
+            target=bad.target,
+            closest=between,
+        )
+    return Decision(None, said, bad.target)
 
 
 def _closer(asked: Round, factor: int) -> Round:

@@ -96,55 +96,69 @@ def judgement_lines(outcome: Outcome, command: Sequence[str] = ()) -> Iterator[s
         first, *others = comparison.random
         yield from _origin_lines(first, {})
         yield from _others_lines(tr("another random operation is"), others)
-    elif far := comparison.far_apart:
-        inputs = tr_count("1 input of a call lies", "{count} inputs of calls lie", count=far)
-        yield tr("DIVERGENT: {inputs} far apart, but no single layer is the origin", inputs=inputs)
-        yield (
-            tr(
-                "  rounding errors grow with each update of the parameters and hide where the error "
-                "begins: compare the first step, in which both sides have the same weights"
-            )
-        )
-        if comparison.growth:
-            yield tr("  the error grows most at {growth}", growth=comparison.growth)
-    elif comparison.damage:
-        yield tr("INCOMPLETE: what was compared agrees, but a dump is not whole: what it lacks was not compared")
+    elif comparison.far_apart:
+        yield from _far_apart_lines(comparison)
+    elif incomplete := _incomplete(outcome):
+        head, hint = incomplete
+        yield head
         yield from differing_lines(comparison.rows)
-    elif comparison.ends:
-        yield tr(
-            "INCOMPLETE: what was compared agrees, but one side ends before the other: what it lacks was not compared"
-        )
-        yield from differing_lines(comparison.rows)
-        yield (
-            tr(
-                "  an exception may have ended its step; where calls were chosen (scope, list, data_mode), "
-                "choose the same on both sides"
-            )
-        )
-    elif all(unmatched_modules(comparison.pairs)):
-        yield (
-            tr(
-                "INCOMPLETE: what was compared agrees, but both sides have modules without a "
-                "counterpart, which were not compared: map them first"
-            )
-        )
-        yield from differing_lines(comparison.rows)
-    elif comparison.unread:
-        yield tr_count(
-            "INCOMPLETE: what was compared agrees, but 1 value that was recorded could not be compared",
-            "INCOMPLETE: what was compared agrees, but {count} values that were recorded could not be compared",
-            count=len(comparison.unread),
-        )
-        yield from differing_lines(comparison.rows)
-    elif comparison.verdict == Verdict.INCOMPLETE:
-        yield tr("INCOMPLETE: what was compared agrees, but more values have no counterpart than were compared")
-        yield from differing_lines(comparison.rows)
-        yield tr("  {way_to_more}", way_to_more=_way_to_more(outcome))
+        if hint:
+            yield tr("  {hint}", hint=hint)
     elif comparison.inherits is not None:
         yield tr("DIVERGENT: inherits the error of step {step}; none begins in this one", step=comparison.inherits)
         yield from differing_lines(comparison.rows)
     else:
         yield from _consistent_lines(comparison)
+
+
+def _far_apart_lines(comparison: Comparison) -> Iterator[str]:
+    """That values are far apart, as they are after updates, though nothing shows where the error begins."""
+    far = comparison.far_apart
+    inputs = tr_count("1 input of a call lies", "{count} inputs of calls lie", count=far)
+    yield tr("DIVERGENT: {inputs} far apart, but no single layer is the origin", inputs=inputs)
+    yield (
+        tr(
+            "  rounding errors grow with each update of the parameters and hide where the error "
+            "begins: compare the first step, in which both sides have the same weights"
+        )
+    )
+    if comparison.growth:
+        yield tr("  the error grows most at {growth}", growth=comparison.growth)
+
+
+def _incomplete(outcome: Outcome) -> tuple[str, str] | None:
+    """What was not compared, though all else agrees, and what to do about it, or ""; None where nothing is lacking."""
+    comparison = outcome.comparison
+    if comparison.damage:
+        return tr("INCOMPLETE: what was compared agrees, but a dump is not whole: what it lacks was not compared"), ""
+    if comparison.ends:
+        return (
+            tr(
+                "INCOMPLETE: what was compared agrees, but one side ends before the other: "
+                "what it lacks was not compared"
+            ),
+            tr(
+                "an exception may have ended its step; where calls were chosen (scope, list, data_mode), "
+                "choose the same on both sides"
+            ),
+        )
+    if all(unmatched_modules(comparison.pairs)):
+        head = tr(
+            "INCOMPLETE: what was compared agrees, but both sides have modules without a "
+            "counterpart, which were not compared: map them first"
+        )
+        return head, ""
+    if comparison.unread:
+        head = tr_count(
+            "INCOMPLETE: what was compared agrees, but 1 value that was recorded could not be compared",
+            "INCOMPLETE: what was compared agrees, but {count} values that were recorded could not be compared",
+            count=len(comparison.unread),
+        )
+        return head, ""
+    if comparison.verdict == Verdict.INCOMPLETE:
+        head = tr("INCOMPLETE: what was compared agrees, but more values have no counterpart than were compared")
+        return head, _way_to_more(outcome)
+    return None
 
 
 def _consistent_lines(comparison: Comparison) -> Iterator[str]:
