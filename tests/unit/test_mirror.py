@@ -50,6 +50,7 @@ dump/writing: export
 environment: collect report
 frameworks: api_calls base compiled_call dropout framework_runner gradient_graph graph_observer kernel_dump msadapter
     msadapter_api_runner optimizers repeating seeding torch_modules training
+frameworks/interface: apis gradients graphs kernels modules process tensors
 frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework jit kernels
     modes msadapter_training optimizers repeating tensor_dump tensor_dump_files tensor_dump_names training
 frameworks/mindspore/graphs: callbacks compilation marking optimizer_taps runs seeds source
