@@ -55,7 +55,7 @@ class DumpConfig:
         layer_name: str | None = "",
         seed: int | None = None,
     ) -> None:
-        self.dump_path = Path(dump_path)
+        self.dump_path = _folder("DumpConfig", dump_path)
         self.token_range = _tokens(token_range)
         self.module_list = _class_names(module_list)
         self.tensor_part = _one_of("tensor_part", tensor_part, tuple(PARTS))
@@ -175,7 +175,7 @@ def set_dump_path(dump_path: str | os.PathLike[str] = ".", dump_tag: str = _TAG,
                 dump_tag=repr(dump_tag),
             )
         )
-    _HOOKED.move(Path(dump_path) / dump_tag)
+    _HOOKED.move(_folder("set_dump_path", dump_path) / dump_tag)
 
 
 def seed_all(seed: int = 2024) -> None:
@@ -236,6 +236,14 @@ def _class_name(kind: object) -> str:
             )
         )
     return name
+
+
+def _folder(where: str, dump_path: Any) -> Path:
+    if isinstance(dump_path, (str, os.PathLike)) and isinstance(text := os.fspath(dump_path), str) and "\0" not in text:
+        return Path(text)
+    raise UsageError(
+        tr("{where}: dump_path {dump_path} is not accepted; use a path", where=where, dump_path=repr(dump_path))
+    )
 
 
 def _one_of(name: str, value: Any, accepted: tuple[Any, ...]) -> Any:

@@ -108,7 +108,8 @@ def number_from(low: int, high: int, nothing: int | None = None) -> Callable[[ob
 
 
 def _path(value: object) -> object:
-    if isinstance(value, str) and (not value.strip() or "\0" in value):
+    text = str(value) if isinstance(value, (str, Path)) else None
+    if text is not None and (not text.strip() or "\0" in text):
         raise Rejected(((), tr("{value} is not accepted; use a path", value=show(value))))
     return value
 

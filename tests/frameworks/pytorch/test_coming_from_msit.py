@@ -313,6 +313,8 @@ def test_the_import_name_gives_the_very_objects() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        ({"dump_path": "a\0b"}, "DumpConfig: dump_path 'a\\x00b' is not accepted; use a path"),
+        ({"dump_path": None}, "DumpConfig: dump_path None is not accepted; use a path"),
         ({"tensor_part": 3}, "tensor_part 3 is not accepted; use one of 0, 1, 2"),
         ({"mode": "layer"}, "mode ('layer',) is not accepted"),
         ({"dump_weight": 1}, "dump_weight 1 is not accepted; use one of True, False"),
@@ -360,6 +362,8 @@ def test_any_number_of_gaps_in_a_path() -> None:
 def test_what_only_ascend_has_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match='records Ascend\'s ATB library, which is not there; use "pt"'):
         msit.set_dump_path(backend="acl")
+    with pytest.raises(UsageError, match=r"set_dump_path: dump_path b'x' is not accepted; use a path"):
+        msit.set_dump_path(b"x")
     with pytest.raises(UsageError, match="give the name of a folder"):
         msit.set_dump_path(dump_tag="a/b")
     with pytest.raises(UsageError, match='use "dump_data"'):

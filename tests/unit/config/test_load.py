@@ -788,6 +788,12 @@ def test_a_wrong_argument_is_called_an_argument():
     ]
 
 
+def test_a_path_that_no_folder_can_have_is_refused():
+    with pytest.raises(ConfigError) as refused:
+        load_config(dump_path=Path("a\0b"))
+    assert str(refused.value) == 'argument dump_path: "a\\u0000b" is not accepted; use a path'
+
+
 def test_a_number_beyond_any_text_is_refused_as_an_argument():
     with pytest.raises(ConfigError) as refused:
         load_config(step=[10**5000])
