@@ -54,7 +54,7 @@ def _quietly(action: Callable[[], None], make_quiet: Callable[[], Quiet]) -> Non
     try:
         quiet = make_quiet()
         action()
-    except BaseException:
+    finally:
+        # Something may have interrupted what keeps our own work unseen, also an error that was caught on its way here.
         if quiet is not None:
-            quiet.restore()  # something may have interrupted what keeps our own work unseen
-        raise
+            quiet.restore()
