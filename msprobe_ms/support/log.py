@@ -43,9 +43,9 @@ class _Handler(logging.StreamHandler):
 class _Logger(logging.Logger):
     """Saying something never costs what it is said about: handlers, filters and factories of the user's may raise."""
 
-    def _log(self, level: int, msg: object, args: Any, *more: Any, stacklevel: int = 1, **keywords: Any) -> None:
+    def _log(self, level: int, msg: object, args: Any, *, stacklevel: int = 1, **keywords: Any) -> None:  # type: ignore[override]
         with suppress_own(Exception):
-            super()._log(level, msg, args, *more, stacklevel=stacklevel + 1, **keywords)
+            super()._log(level, msg, args, stacklevel=stacklevel + 1, **keywords)
 
 
 def _configured() -> logging.Logger:

@@ -50,7 +50,7 @@ PREFIXES = {
     },
     "pytorch": {"torch": "Torch", "torch.nn.functional": "Functional", "torch.Tensor": "Tensor", "torch._VF": "VF"},
 }
-#: Seconds after which an API is held not to return, and a worker not to start: on a busy machine frameworks take minutes.
+#: Seconds after which an API is held not to return, and a worker not to start: that takes minutes on a busy machine.
 PATIENCE, STARTS_WITHIN = 60, 900
 #: What a worker says once it has imported them.
 _READY = b"ready\n"
