@@ -104,8 +104,8 @@ def _ours_last(table: str, original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             try:
                 _running.innermost = ours = _Run(cell)
-            except (MemoryError, RecursionError):
-                ours = None  # they run where they stand
+            except (MemoryError, RecursionError):  # ours run where they stand, and wait for none that was left
+                _running.innermost = ours = None
             try:
                 found = original(cell, args, kwargs, *given)
             except Exception:

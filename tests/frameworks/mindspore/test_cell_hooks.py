@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 from mindspore import Tensor, nn, ops
 from recording import read_step, write_config
 
+from msprobe_ms.frameworks.mindspore import cell_hooks
 from msprobe_ms.mindspore import PrecisionDebugger
 
 X = Tensor(np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
@@ -107,3 +108,22 @@ def test_a_hook_may_call_its_own_cell(ms: Any, dump_path: Path) -> None:
     handle.remove()
     assert len(calls) == 2
     assert sorted(read_step(dump_path).data) == ["Cell.fc.Dense.forward.0", "Cell.fc.Dense.forward.1"]
+
+
+def test_a_call_without_memory_waits_for_none_that_an_interrupt_left(
+    ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its hooks run where they stand."""
+
+    def no_memory(cell: nn.Cell) -> NoReturn:
+        raise MemoryError
+
+    net = Net()
+    debugger = PrecisionDebugger(write_config(dump_path, level="L0"))
+    debugger.start(net)
+    monkeypatch.setattr(cell_hooks._running, "innermost", cell_hooks._Run(net.fc))
+    monkeypatch.setattr(cell_hooks, "_Run", no_memory)
+    net(X)
+    debugger.stop()
+    debugger.step()
+    assert "Cell.fc.Dense.forward.0" in read_step(dump_path).data
