@@ -145,8 +145,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
         Raises UsageError when the call cannot work; after one that did, logs that instead and records nothing.
         """
         starting = partial(self._start, model, token_range, rank_id, sys._getframe(1))
-        action = partial(self._start_or_say, starting)
-        self._debuggers.one_by_one(partial(self._guarded, "start", action, self._pause))
+        self._one_by_one("start", partial(self._start_or_say, starting))
 
     def _start_or_say(self, start: Callable[[], None]) -> None:
         """A training that has begun to be recorded goes on, whatever cannot be recorded of it later."""
@@ -262,7 +261,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
     def stop(self) -> None:
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
         try:
-            self._debuggers.one_by_one(partial(self._guarded, "stop", self._stop, self._pause))
+            self._one_by_one("stop", self._stop)
         except BaseException:  # which may have come before anything was done
             with suppress(Exception):
                 self._pause()
@@ -283,13 +282,16 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
     @MethodOfCurrent
     def step(self) -> None:
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
-        self._debuggers.one_by_one(self._end_this_step)
+        before: list[int] = []
+        for _ in range(2):  # again where an error kept the first from coming to its end
+            self._one_by_one("step", partial(self._end_step_once, before))
 
-    def _end_this_step(self) -> None:
-        steps = self._steps
-        self._guarded("step", self._end_called_step, self._pause)
-        if self._steps == steps:  # nobody was told that it did not come to its end
-            self._guarded("step", self._end_called_step, self._pause)
+    def _end_step_once(self, before: list[int]) -> None:
+        """End the step, unless an earlier try did. ``before``: how many were over when the first began."""
+        if not before:
+            before.append(self._steps)
+        if self._steps == before[0]:
+            self._end_called_step()
 
     def _end_called_step(self) -> None:
         self._runs.remove()
@@ -310,6 +312,12 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
         if self._open_step is not None and self._open_step.ending:
             self._started = False
             self._end_step()
+
+    def _one_by_one(self, where: str, action: Callable[[], None]) -> None:
+        """Run ``action`` guarded, else pause, and neither in the middle of another action that this thread does."""
+        alone, pause = partial(self._guarded, where, action, self._pause), self._pause
+        one_by_one = self._debuggers.one_by_one
+        self._guarded(where, partial(one_by_one, action, alone), partial(one_by_one, pause, pause))
 
     def _guarded(self, where: str, action: Callable[[], None], instead: Callable[[], None] | None = None) -> None:
         """Run ``action`` so that no error of ours reaches the training, else ``instead``.
