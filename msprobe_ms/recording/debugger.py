@@ -315,9 +315,13 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
 
     def _one_by_one(self, where: str, action: Callable[[], None]) -> None:
         """Run ``action`` guarded, else pause, and neither in the middle of another action that this thread does."""
-        alone, pause = partial(self._guarded, where, action, self._pause), self._pause
-        one_by_one = self._debuggers.one_by_one
-        self._guarded(where, partial(one_by_one, action, alone), partial(one_by_one, pause, pause))
+        one_by_one, pause = self._debuggers.one_by_one, self._pause
+        try:
+            alone = partial(self._guarded, where, action, pause)
+            self._guarded(where, partial(one_by_one, action, alone), partial(one_by_one, pause, pause))
+        except (MemoryError, RecursionError) as error:  # before anything was done
+            self._say_failed(where, error)
+            pause()
 
     def _guarded(self, where: str, action: Callable[[], None], instead: Callable[[], None] | None = None) -> None:
         """Run ``action`` so that no error of ours reaches the training, else ``instead``.
