@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -20,6 +20,7 @@ from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers, MethodOfCurrent, no_model, weakly
 from msprobe_ms.recording.graphs.run_steps import RunSteps
+from msprobe_ms.recording.guarded_actions import GuardedActions
 from msprobe_ms.recording.hooks.custom_apis import CustomApis
 from msprobe_ms.recording.modes import Dumpers, api_hooks
 from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
@@ -34,7 +35,6 @@ from msprobe_ms.recording.start_arguments import TokenRange, check_start
 from msprobe_ms.recording.step import Step
 from msprobe_ms.recording.travelling import Travelling
 from msprobe_ms.support.errors import UsageError, told_briefly
-from msprobe_ms.support.guard import guarded
 from msprobe_ms.support.log import LogOnce, logger
 from msprobe_ms.support.process import no_garbage_collection
 from msprobe_ms.support.translation import tr, tr_list
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 
-class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling, ABC):
+class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling, GuardedActions):
     """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it.
 
     Only one records at a time: `start` ends the step of another, whatever its framework.
@@ -312,33 +312,6 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
         if self._open_step is not None and self._open_step.ending:
             self._started = False
             self._end_step()
-
-    def _one_by_one(self, where: str, action: Callable[[], None]) -> None:
-        """Run ``action`` guarded, else pause, and neither in the middle of another action that this thread does."""
-        one_by_one, pause = self._debuggers.one_by_one, self._pause
-        try:
-            alone = partial(self._guarded, where, action, pause)
-            self._guarded(where, partial(one_by_one, action, alone), partial(one_by_one, pause, pause))
-        except (MemoryError, RecursionError) as error:  # before anything was done
-            self._say_failed(where, error)
-            pause()
-
-    def _guarded(self, where: str, action: Callable[[], None], instead: Callable[[], None] | None = None) -> None:
-        """Run ``action`` so that no error of ours reaches the training, else ``instead``.
-
-        Task grad_probe has nothing but ``monitor``.
-        """
-        if self._gradients is None or where == "monitor":
-            guarded(action, self._debuggers.turn, self._framework.quiet, partial(self._say_failed, where), instead)
-
-    def _say_failed(self, where: str, error: Exception) -> None:
-        if self._open_step is not None:
-            self._open_step.failed(error, where)
-        else:
-            self._say_once(
-                logging.WARNING,
-                tr("{where}: {name}: {error}; training goes on", where=where, name=type(error).__name__, error=error),
-            )
 
     @MethodOfCurrent
     def set_init_step(self, step: int) -> None:

@@ -80,7 +80,7 @@ def explained_ratio(node: Node, negligible: float, *, doubtful: bool) -> float:
 
 
 def first_explained_ratio(node: Node, taken: float) -> float:
-    """The error ratio up to which inputs of the error ratio ``taken`` explain what ``node`` gives out, before updates."""
+    """The error ratio up to which inputs of the error ratio ``taken`` explain what a node gives out, before updates."""
     known = condition(node) or 1.0
     return max(1.0, known * _OWN) + max(GAIN, known) * taken
 
