@@ -185,7 +185,7 @@ class _Leaves:
     def value(self, value: Any, place: str, depth: int = 0) -> Value:
         """Give a value with its containers; lists as tuples, which every API takes."""
         if depth > DEEPEST:
-            raise DumpFormatError(tr("nested deeper than {deepest} levels below {place}", deepest=DEEPEST, place=place))
+            raise RecursionError
         if isinstance(value, dict):
             if isinstance(value.get("type"), str):
                 return self._leaf(value, place)

@@ -37,7 +37,7 @@ def drawn(call: ApiCall, seed: int) -> Source:
     def draw(tensor: RecordedTensor) -> TypedArray:
         try:
             return _draw(tensor, generator(seed, call.name, tensor.place), structured(call, tensor))
-        except (ValueError, OverflowError) as error:  # no array has such a shape, no number such a size
+        except (ValueError, OverflowError, TypeError) as error:  # no array has such a shape, size or dtype
             raise CannotDraw(tr("values cannot be made as the dump describes them: {error}", error=error)) from error
 
     return draw

@@ -7,10 +7,13 @@ from collections.abc import Callable
 
 from msprobe_ms.frameworks.api_calls import ApiRunner
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.interruptions import calls_into
 from msprobe_ms.support.translation import tr, tr_list
 
 #: What is imported → what a user calls it; the extra that brings it, which the folder here and our module bear as well.
 FRAMEWORKS = {"mindspore": ("MindSpore", "mindspore"), "torch": ("PyTorch", "pytorch")}
+for each in FRAMEWORKS:
+    calls_into(each)
 
 
 def explain_missing(error: ModuleNotFoundError) -> ModuleNotFoundError:

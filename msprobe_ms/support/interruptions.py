@@ -13,12 +13,17 @@ def interrupts(error: BaseException) -> bool:
     """Return whether ``error`` must arrive at the script, wherever it was raised.
 
     That is what is no `Exception`; whatever a signal handler of the script's raises, as a time limit by ``SIGALRM``
-    mostly raises an `Exception`, and nobody raises it again; and how a debugger ends the script.
+    mostly raises an `Exception`, and nobody raises it again; what another thread has Python raise in this one; and how
+    a debugger ends the script.
     """
     if not isinstance(error, Exception):
         return True
     debugger = sys.modules.get("bdb")
-    return (debugger is not None and isinstance(error, debugger.BdbQuit)) or _came_by_signal(error)
+    return (
+        (debugger is not None and isinstance(error, debugger.BdbQuit))
+        or _came_by_signal(error)
+        or _came_by_thread(error)
+    )
 
 
 class suppress_own(suppress):
@@ -40,6 +45,33 @@ def _came_by_signal(error: Exception) -> bool:
             return True
         trace = trace.tb_next
     return False
+
+
+def calls_into(library: str) -> None:
+    """Say that this package calls a library, whose errors it may meet."""
+    _called.add(library)
+
+
+#: Packages whose code runs beneath ours, beside Python's own.
+_called = {__name__.partition(".")[0], "numpy"}
+
+
+def _came_by_thread(error: Exception) -> bool:
+    """Whether ``PyThreadState_SetAsyncExc`` brought it, as a time limit in a thread does.
+
+    Its class is of neither Python nor anything that we call, and yet none of the script's code has raised it.
+    """
+    trace = error.__traceback__
+    if trace is None or _may_run_beneath(type(error).__module__):
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return _may_run_beneath(str(trace.tb_frame.f_globals.get("__name__")))
+
+
+def _may_run_beneath(module: str) -> bool:
+    root = module.partition(".")[0]
+    return root in _called or root in sys.stdlib_module_names
 
 
 def _handlers() -> Iterator[CodeType]:

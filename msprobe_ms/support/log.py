@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from typing import Any
 
+from msprobe_ms.support.interruptions import suppress_own
 from msprobe_ms.support.text import for_terminal
 from msprobe_ms.support.translation import translated
 
@@ -38,8 +40,17 @@ class _Handler(logging.StreamHandler):
             super().handleError(record)
 
 
+class _Logger(logging.Logger):
+    """Saying something never costs what it is said about: handlers, filters and factories of the user's may raise."""
+
+    def _log(self, level: int, msg: object, args: Any, *, stacklevel: int = 1, **keywords: Any) -> None:  # type: ignore[override]
+        with suppress_own(Exception):
+            super()._log(level, msg, args, stacklevel=stacklevel + 1, **keywords)
+
+
 def _configured() -> logging.Logger:
     logger = logging.getLogger("msprobe_ms")
+    logger.__class__ = _Logger  # whoever has asked for it before has the same
     if not logger.handlers:
         handler = _Handler(sys.stderr)
         handler.setFormatter(_Formatter())

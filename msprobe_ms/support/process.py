@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from errno import EBADF
+from fcntl import F_DUPFD_CLOEXEC, fcntl
 from itertools import starmap
 from typing import Any, BinaryIO, TypeVar
 from weakref import WeakSet
@@ -34,6 +35,10 @@ class ThisProcess:
         return os.getpid() == self._id
 
 
+#: The first number that is none of standard input, output and error.
+_FIRST = 3
+
+
 class ClosedError(OSError):
     """What was to be written into is closed: whoever closed it has all that it waited for."""
 
@@ -53,6 +58,9 @@ class _Opening:
         self._place: tuple[int, int] | None = None
         _descriptors.add(self)
         self._numbers.extend(starmap(opening, ((),)))
+        if self._numbers[0] < _FIRST:  # the process has closed those of its terminal, and writes there all the same
+            self._numbers.extend(map(fcntl, self._numbers[:1], (F_DUPFD_CLOEXEC,), (_FIRST,)))
+            list(map(os.close, map(self._numbers.pop, (0,))))
         self._place = _place(self._numbers[0])
 
     @property
@@ -84,7 +92,8 @@ class _Opening:
         if self._numbers and self._is_elsewhere(self._numbers[0]):
             self._numbers.clear()
         with suppress(IndexError):
-            list(map(os.close, map(self._numbers.pop, (0,))))
+            while True:
+                list(map(os.close, map(self._numbers.pop, (0,))))
         self._has_closed()
 
     def _has_closed(self) -> None:

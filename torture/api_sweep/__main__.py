@@ -50,8 +50,10 @@ PREFIXES = {
     },
     "pytorch": {"torch": "Torch", "torch.nn.functional": "Functional", "torch.Tensor": "Tensor", "torch._VF": "VF"},
 }
-#: Seconds after which an API is held not to return.
-PATIENCE = 60
+#: Seconds after which an API is held not to return, and a worker not to start: that takes minutes on a busy machine.
+PATIENCE, STARTS_WITHIN = 60, 900
+#: What a worker says once it has imported them.
+_READY = b"ready\n"
 CRASHED = "crashed"
 
 #: From bad to good: an API is told by its worst example.
@@ -85,18 +87,22 @@ def sweep(framework: str, apis: Sequence[str]) -> Iterator[tuple[str, list[Found
     waiting = list(apis)
     while waiting:
         command = [sys.executable, "-m", "torture.api_sweep", framework, "--worker"]
-        worker = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Without a buffer, in which a line could wait that `select` does not see.
+        worker = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert worker.stdin is not None and worker.stdout is not None
         with contextlib.suppress(BrokenPipeError):
-            worker.stdin.write("\n".join(waiting))
+            worker.stdin.write("\n".join(waiting).encode())
             worker.stdin.close()
+        patience = STARTS_WITHIN
         while waiting:
-            ready, _, _ = select.select([worker.stdout], [], [], PATIENCE)
-            line = worker.stdout.readline() if ready else ""
+            ready, _, _ = select.select([worker.stdout], [], [], patience)
+            line = worker.stdout.readline() if ready else b""
             if not line:
-                yield waiting.pop(0), [Found(CRASHED, detail="" if ready else f"not back after {PATIENCE} s")]
+                yield waiting.pop(0), [Found(CRASHED, detail="" if ready else f"not back after {patience} s")]
                 break
-            if line.startswith('{"api"'):  # frameworks print, too
+            if line == _READY:
+                patience = PATIENCE
+            if line.startswith(b'{"api"'):  # frameworks print, too
                 told = json.loads(line)
                 waiting.remove(told["api"])
                 yield told["api"], [Found(*each) for each in told["found"]]
@@ -106,6 +112,9 @@ def sweep(framework: str, apis: Sequence[str]) -> Iterator[tuple[str, list[Found
 
 def _work(framework: str) -> None:
     run = check if framework == "mindspore" else run_alone
+    for each in dict.fromkeys((framework, "pytorch")):
+        runner_of(each)
+    print(_READY.decode(), end="", flush=True)
     for line in sys.stdin.read().split():
         prefix, _, api = line.partition(".")
         print(json.dumps({"api": line, "found": run(prefix, api)}), flush=True)

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 #: What a nursery says over a control socket once it has imported everything.
@@ -120,6 +121,7 @@ def _be_child(connection: Connection, serve: Callable[[Connection], None]) -> No
     try:
         os.setsid()
         end_with_parent()
+        _end_first()
         serve(connection)
         status = 0
     except SystemExit as end:
@@ -135,6 +137,12 @@ def end_with_parent() -> None:
     set_parent_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
+
+
+def _end_first() -> None:
+    """Have Linux end this process where memory runs out, and no training beside it: a dump may ask for any."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 def is_ready(control: socket.socket, seconds: float) -> bool:

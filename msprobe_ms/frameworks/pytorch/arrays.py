@@ -31,10 +31,13 @@ KINDS: dict[torch.dtype, Kind] = {
 #: The dtypes of numbers; others, packed ones for instance, have no figures.
 NUMBERS = frozenset((*KINDS, *WIDER, torch.complex64, torch.complex128))
 
-#: Those in which PyTorch packs what it cannot compute with, and what files cannot name: as they are written instead.
-WITHOUT_NUMBERS = frozenset(
+#: Those in which PyTorch packs what it cannot compute with, and those whose numbers only a quantizer tells.
+_WITHOUT_NUMBERS = frozenset(
     dtype for name, dtype in vars(torch).items() if isinstance(dtype, torch.dtype) and name.startswith(_PACKED)
 )
+_QUANTIZED = frozenset((torch.qint8, torch.quint8, torch.qint32, torch.quint4x2, torch.quint2x4))
+_UNUSUAL = _WITHOUT_NUMBERS | _QUANTIZED
+#: What files cannot name: as they are written instead.
 SAVED_AS: dict[torch.dtype, torch.dtype] = {
     getattr(torch, f"{kind}{bits}"): getattr(torch, f"{kind}8")
     for kind in ("int", "uint")
@@ -58,11 +61,24 @@ def is_readable(tensor: torch.Tensor) -> bool:
             raise
         return _is_readable_in_parts(tensor)
     end = begin + storage.nbytes()
-    if tensor.dtype in WITHOUT_NUMBERS:
+    if tensor.dtype in _UNUSUAL and not _has_numbers(tensor):
         return False
     if begin and address + tensor.nbytes <= end and tensor.is_contiguous():
         return not tensor.is_nested
     return not tensor.is_nested and (not tensor.numel() or bool(begin and address + extent(tensor) <= end))
+
+
+def _has_numbers(tensor: torch.Tensor) -> bool:
+    """Whether one of an unusual dtype has; one that was made by `torch.empty` may lack its quantizer."""
+    if tensor.dtype in _WITHOUT_NUMBERS:
+        return False
+    try:
+        tensor.qscheme()
+    except RuntimeError as error:
+        if isinstance(error, RecursionError) or interrupts(error):
+            raise
+        return False
+    return True
 
 
 def extent(tensor: torch.Tensor) -> int:

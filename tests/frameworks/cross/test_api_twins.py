@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,22 @@ def test_an_api_that_ends_its_process_costs_no_other(monkeypatch: pytest.MonkeyP
     assert [sweep.worst(found[name]).forward for name in found] == [AGREES, check.NO_TWIN, AGREES]
     monkeypatch.setattr(sweep.sys, "executable", "/bin/false")
     assert list(sweep.sweep("mindspore", ["Functional.abs"])) == [("Functional.abs", [Found("crashed")])]
+
+
+def test_a_worker_takes_its_time_to_start_and_says_several_lines_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    told = [json.dumps({"api": name, "found": [[AGREES]]}) for name in ("Functional.abs", "Functional.exp")]
+    (tmp_path / "told").write_text("\n".join(["ready", *told, ""]))
+    worker = tmp_path / "worker"
+    worker.write_text(f"#!/bin/sh\nsleep 2\ncat {tmp_path}/told\nexec sleep 60\n")
+    worker.chmod(0o700)
+    monkeypatch.setattr(sweep.sys, "executable", str(worker))
+    monkeypatch.setattr(sweep, "PATIENCE", 1)
+    found = sweep.sweep("mindspore", ["Functional.abs", "Functional.exp", "Functional.cos"])
+    assert [(name, each[0].detail or each[0].forward) for name, each in found] == [
+        ("Functional.abs", AGREES), ("Functional.exp", AGREES), ("Functional.cos", "not back after 1 s"),
+    ]  # fmt: skip
 
 
 def test_most_pairs_of_the_public_table_have_a_twin() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import locale
+import logging
 import os
 import random
 import resource
@@ -13,16 +14,17 @@ import sys
 import threading
 import warnings as python_warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from recording import read_step
+from recording import leaves, read_step
 from torch import nn
 
+from msprobe_ms.dump.writing.writer import TENSOR_FOLDER
 from msprobe_ms.pytorch import PrecisionDebugger, record
 
 #: Numbers on which figures overflow, vanish, or are none.
@@ -220,6 +222,62 @@ def test_a_call_near_the_end_of_the_stack_is_recorded_or_said_to_be_lost(dump_pa
     dump = json.loads(next(dump_path.glob("step*/*/dump.json")).read_text())
     calls = sum(name.startswith("Functional.linear.") for name in dump["data"])
     assert calls == done or "incomplete" in dump
+
+
+def test_what_is_printed_where_no_stream_is_open_goes_into_no_dump(dump_path: Path) -> None:
+    """Who becomes a daemon may close the standard streams, and libraries print all the same."""
+    net, x = nn.Sequential(nn.Linear(4, 4)), torch.randn(3, 4)
+    debugger = PrecisionDebugger(dump_path=dump_path, level="mix", task="tensor")
+    held = [os.dup(number) for number in range(3)]
+    for number in range(3):
+        os.close(number)
+    try:
+        debugger.start(net)
+        loss = net(x).sum()
+        for number in range(3):
+            with suppress(OSError):
+                os.write(number, b"printed")
+        loss.backward()
+        debugger.stop()
+        debugger.step()
+    finally:
+        for number, each in enumerate(held):
+            os.dup2(each, number)
+            os.close(each)
+    step = read_step(dump_path)
+    files = [torch.load(step.folder / TENSOR_FOLDER / leaf["data_name"]) for _, leaf in leaves(step.data)]
+    assert "Module.0.Linear.backward.0" in step.data and any(torch.equal(each, x) for each in files)
+
+
+@pytest.mark.parametrize("where", ["handler", "filter", "record"])
+def test_what_the_user_does_with_messages_costs_no_recording(dump_path: Path, where: str) -> None:
+    """Handlers, filters and factories of records may raise."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise ValueError("the user's")
+
+    logger, factory = logging.getLogger("msprobe_ms"), logging.getLogRecordFactory()
+    handler = logging.Handler()
+    handler.emit = fail  # type: ignore[method-assign]
+    net, x = nn.Sequential(nn.Linear(4, 4)), torch.randn(3, 4)
+    debugger = PrecisionDebugger(dump_path=dump_path, level="mix")
+    try:
+        if where == "handler":
+            logger.addHandler(handler)
+        elif where == "filter":
+            logger.addFilter(fail)
+        else:
+            logging.setLogRecordFactory(fail)  # type: ignore[arg-type]
+        debugger.start(net)
+        net(x).sum().backward()
+        debugger.start(net)
+        debugger.stop()
+        debugger.step()
+    finally:
+        logger.removeHandler(handler)
+        logger.removeFilter(fail)
+        logging.setLogRecordFactory(factory)
+    assert "Module.0.Linear.backward.0" in read_step(dump_path).data
 
 
 def test_ctrl_c_while_recording_starts_or_stops_leaves_no_wrapper(dump_path: Path) -> None:

@@ -317,6 +317,8 @@ WITHOUT_VALUES: dict[str, Callable[[], torch.Tensor]] = {
     "a view that reaches too far": lambda: freed(torch.ones(50, 100)[:, 1], 4000),
     "freed sparse values": lambda: (sparse := torch.eye(5).to_sparse(), freed(sparse._values()))[0],
     "freed quantized": lambda: freed(torch.quantize_per_tensor(torch.ones(5), 0.1, 0, torch.qint8)),
+    "without its quantizer": lambda: torch.empty(5, dtype=torch.qint8),
+    "packed and without its quantizer": lambda: torch.empty(5, 4, dtype=torch.quint4x2),
     "meta": lambda: torch.ones(5, device="meta"),
     "meta, huge": lambda: torch.empty(10**6, 10**6, device="meta"),
     "fake": fake,

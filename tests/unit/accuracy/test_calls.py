@@ -115,3 +115,12 @@ def test_other_files_are_refused(tmp_path: Path, content: str) -> None:
     file.write_text(content)
     with pytest.raises(DumpFormatError, match=r"dump\.json"):
         read_calls(file)
+
+
+def test_what_is_nested_too_deep_is_told_in_a_line(tmp_path: Path) -> None:
+    value: Any = tensor([2])
+    for _ in range(401):
+        value = [value]
+    with pytest.raises(DumpFormatError, match=r"dump\.json: nested deeper than 400 levels") as raised:
+        dump(tmp_path, {"Mint.abs.0.forward": forward(value)})
+    assert len(str(raised.value)) < 300

@@ -89,6 +89,7 @@ def test_dtypes_without_values_are_refused() -> None:
         RecordedTensor("float32", (1,) * 70),
         RecordedTensor("float32", (2,), 10**400, 0),
         RecordedTensor("int8", (0, 2**62, 2**62)),
+        RecordedTensor("uint4", (2,), 1, 0),
     ],
 )  # fmt: skip
 def test_what_no_tensor_can_be_is_refused(tensor: RecordedTensor) -> None:

@@ -44,7 +44,7 @@ class Watched:
         return had == [True]
 
 
-def test_what_succeeds_is_done_and_nothing_else() -> None:
+def test_what_succeeds_is_done_and_what_an_error_caught_within_it_left_is_put_back() -> None:
     watched = Watched()
     assert watched.run(None) == ["action", "restored"]
     assert watched.is_free()

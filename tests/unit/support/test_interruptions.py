@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import bdb
+import ctypes
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import msprobe_ms.frameworks  # noqa: F401 - names what is called
+from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.files import DEFAULT
 from msprobe_ms.support.interruptions import interrupts, suppress_own
 from msprobe_ms.support.process import Descriptor
@@ -83,6 +88,32 @@ def test_an_error_stays_here_though_a_handler_is_set() -> None:
     with pytest.raises(ValueError, match="0") as raised:
         raise ValueError("0")
     assert not interrupts(raised.value)
+
+
+def raised_beneath(error: type[Exception], name: str) -> Exception:
+    """An error that comes as code of a module of this name runs."""
+    space: dict[str, Any] = {"__name__": name}
+    exec("def run(raise_in, *arguments):\n    raise_in(*arguments)\n    while True:\n        pass", space)
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    with pytest.raises(error) as raised:
+        space["run"](raise_in, ctypes.c_ulong(threading.get_ident()), ctypes.py_object(error))
+    return raised.value
+
+
+@pytest.mark.parametrize("beneath", ["msprobe_ms.recording.recorder", "contextlib", "torch.utils.hooks", "mindspore"])
+def test_what_another_thread_has_raised_here_must_arrive(beneath: str) -> None:
+    """Time limits in threads do that, where signals cannot be used."""
+    assert interrupts(raised_beneath(TooLong, beneath))
+
+
+@pytest.mark.parametrize("error", [ValueError, np.linalg.LinAlgError, MsprobeError])
+def test_errors_of_what_is_called_stay_here(error: type[Exception]) -> None:
+    assert not interrupts(raised_beneath(error, "msprobe_ms.recording.recorder"))
+
+
+def test_what_code_of_the_script_raises_within_ours_stays_here() -> None:
+    """It would not have run without us."""
+    assert not interrupts(raised_beneath(TooLong, "users.tensors"))
 
 
 def test_what_ends_a_debugger_must_arrive() -> None:

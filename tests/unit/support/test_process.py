@@ -92,6 +92,23 @@ def test_a_file_that_took_its_number_is_left_alone(tmp_path: Path) -> None:
     os.close(theirs)
 
 
+def test_none_takes_the_number_of_a_standard_stream_that_is_closed(tmp_path: Path) -> None:
+    """The process goes on printing there: into whatever file has the number."""
+    held = [os.dup(number) for number in range(3)]
+    for number in range(3):
+        os.close(number)
+    try:
+        with Descriptor(partial(os.open, tmp_path, os.O_RDONLY)) as descriptor:
+            number = descriptor.number
+            free = [not is_open(each) for each in range(3)]
+        left = is_open(number)
+    finally:
+        for standard, each in enumerate(held):
+            os.dup2(each, standard)
+            os.close(each)
+    assert number > 2 and free == [True] * 3 and not left
+
+
 @pytest.mark.parametrize("after_calls", [False, True])
 def test_none_is_lost_wherever_an_interrupt_comes(tmp_path: Path, after_calls: bool) -> None:
     def use() -> None:

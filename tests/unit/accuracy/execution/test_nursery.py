@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from repository import PYTHONPATH
@@ -52,6 +53,11 @@ def control() -> Iterator[socket.socket]:
     assert said.count(b"Traceback") == said.count(b"ValueError: told on stderr") == 1
 
 
+def score_of(process: int) -> int:
+    """The larger, the sooner Linux ends a process where memory runs out."""
+    return int(Path(f"/proc/{process}/oom_score_adj").read_text())
+
+
 @pytest.mark.processes
 def test_each_child_begins_anew_and_its_end_is_told(control: socket.socket) -> None:
     assert is_ready(control, 60)
@@ -65,6 +71,7 @@ def test_each_child_begins_anew_and_its_end_is_told(control: socket.socket) -> N
         child.connection.send("first")
         assert child.connection.recv() == (child.id, ["a role", "first"]), "nothing is left of the one before"
         assert os.getpgid(child.id) == child.id
+        assert score_of(child.id) == 1000, "it goes first where memory runs out"
         if text == "kill":
             os.kill(child.id, signal.SIGKILL)
         elif text == "close":
