@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -20,6 +20,7 @@ from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers, MethodOfCurrent, no_model, weakly
 from msprobe_ms.recording.graphs.run_steps import RunSteps
+from msprobe_ms.recording.guarded_actions import GuardedActions
 from msprobe_ms.recording.hooks.custom_apis import CustomApis
 from msprobe_ms.recording.modes import Dumpers, api_hooks
 from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
@@ -34,7 +35,6 @@ from msprobe_ms.recording.start_arguments import TokenRange, check_start
 from msprobe_ms.recording.step import Step
 from msprobe_ms.recording.travelling import Travelling
 from msprobe_ms.support.errors import UsageError, told_briefly
-from msprobe_ms.support.guard import guarded
 from msprobe_ms.support.log import LogOnce, logger
 from msprobe_ms.support.process import no_garbage_collection
 from msprobe_ms.support.translation import tr, tr_list
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 
-class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling, ABC):
+class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling, GuardedActions):
     """The debugger of one framework; ``PrecisionDebugger`` of ``msprobe_ms`` and ``msprobe_ms.pytorch`` derive from it.
 
     Only one records at a time: `start` ends the step of another, whatever its framework.
@@ -145,8 +145,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
         Raises UsageError when the call cannot work; after one that did, logs that instead and records nothing.
         """
         starting = partial(self._start, model, token_range, rank_id, sys._getframe(1))
-        action = partial(self._start_or_say, starting)
-        self._debuggers.one_by_one(partial(self._guarded, "start", action, self._pause))
+        self._one_by_one("start", partial(self._start_or_say, starting))
 
     def _start_or_say(self, start: Callable[[], None]) -> None:
         """A training that has begun to be recorded goes on, whatever cannot be recorded of it later."""
@@ -262,7 +261,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
     def stop(self) -> None:
         """Pause recording: every hook is gone until ``start``. Gradients of recorded calls still come in."""
         try:
-            self._debuggers.one_by_one(partial(self._guarded, "stop", self._stop, self._pause))
+            self._one_by_one("stop", self._stop)
         except BaseException:  # which may have come before anything was done
             with suppress(Exception):
                 self._pause()
@@ -283,13 +282,16 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
     @MethodOfCurrent
     def step(self) -> None:
         """End the step: its files are complete when this returns. The next ``start`` belongs to the next step."""
-        self._debuggers.one_by_one(self._end_this_step)
+        before: list[int] = []
+        for _ in range(2):  # again where an error kept the first from coming to its end
+            self._one_by_one("step", partial(self._end_step_once, before))
 
-    def _end_this_step(self) -> None:
-        steps = self._steps
-        self._guarded("step", self._end_called_step, self._pause)
-        if self._steps == steps:  # nobody was told that it did not come to its end
-            self._guarded("step", self._end_called_step, self._pause)
+    def _end_step_once(self, before: list[int]) -> None:
+        """End the step, unless an earlier try did. ``before``: how many were over when the first began."""
+        if not before:
+            before.append(self._steps)
+        if self._steps == before[0]:
+            self._end_called_step()
 
     def _end_called_step(self) -> None:
         self._runs.remove()
@@ -310,23 +312,6 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
         if self._open_step is not None and self._open_step.ending:
             self._started = False
             self._end_step()
-
-    def _guarded(self, where: str, action: Callable[[], None], instead: Callable[[], None] | None = None) -> None:
-        """Run ``action`` so that no error of ours reaches the training, else ``instead``.
-
-        Task grad_probe has nothing but ``monitor``.
-        """
-        if self._gradients is None or where == "monitor":
-            guarded(action, self._debuggers.turn, self._framework.quiet, partial(self._say_failed, where), instead)
-
-    def _say_failed(self, where: str, error: Exception) -> None:
-        if self._open_step is not None:
-            self._open_step.failed(error, where)
-        else:
-            self._say_once(
-                logging.WARNING,
-                tr("{where}: {name}: {error}; training goes on", where=where, name=type(error).__name__, error=error),
-            )
 
     @MethodOfCurrent
     def set_init_step(self, step: int) -> None:

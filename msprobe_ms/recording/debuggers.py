@@ -12,7 +12,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, NoReturn, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
-from msprobe_ms.support.errors import MsprobeError, UsageError
+from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.patching import do_all
 from msprobe_ms.support.process import ThisProcess
 from msprobe_ms.support.translation import tr
@@ -66,26 +66,23 @@ class Debuggers:
         #: What signal handlers and finalizers of the script asked for in the middle of something else.
         self._left: deque[Callable[[], None]] = deque()
 
-    @property
     def turn(self) -> Turn:
         """A lock: threads put hooks on and take them off one after the other. In a forked child nobody holds it yet."""
         if not self._process.is_mine:
             self._process, self._turn = ThisProcess(), Turn()
         return self._turn
 
-    def one_by_one(self, action: Callable[[], None]) -> None:
-        """Do ``action``, in the middle of another that this thread does not before that is over.
+    def one_by_one(self, action: Callable[[], None], later: Callable[[], None]) -> None:
+        """Do ``action``; in the middle of another that this thread does, ``later`` instead, once that is over.
 
         There a signal handler or a finalizer of the script's calls, and hooks that are half on would stay for good.
         The frames tell, as no interrupt can falsify them.
         """
         if _is_within(sys._getframe(1), Debuggers.one_by_one.__code__):
-            return self._left.append(action)
+            return self._left.append(later)
         try:
             self._do_left()
             action()
-        except MsprobeError as error:
-            raise error.with_traceback(None) from None  # the user's mistake: our frames tell nothing
         finally:
             self._do_left()
 

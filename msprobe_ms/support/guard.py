@@ -21,29 +21,29 @@ class Quiet(Protocol):
 
 def guarded(
     action: Callable[[], None],
-    turn: Turn,
+    turn: Callable[[], Turn],
     quiet: Callable[[], Quiet],
     failed: Callable[[Exception], None],
     instead: Callable[[], None] | None = None,
 ) -> None:
-    """Run ``action`` in the ``turn`` of this thread; only the user's mistakes, and what interrupts the process, go on.
+    """Run ``action`` in a ``turn`` of this thread; only the user's mistakes, and what interrupts the process, go on.
 
     Where it does not come to its end, ``failed`` is told of the error, and then ``instead`` is done.
     """
     try:
-        with turn:
+        with turn():
             _quietly(action, quiet)
     except MsprobeError as error:
         error.args = (translated(error.message),)
         raise error.with_traceback(None) from None  # the user's mistake, not ours: our frames tell nothing
     except BaseException as error:
         try:
-            turn.give_back()  # the error may have come just before it was given back
+            turn().give_back()  # the error may have come just before it was given back
             if isinstance(error, Exception):
                 failed(error)
         finally:
             if instead is not None:
-                with suppress(Exception), turn:
+                with suppress(Exception), turn():
                     instead()
         if interrupts(error):
             raise
@@ -55,6 +55,5 @@ def _quietly(action: Callable[[], None], make_quiet: Callable[[], Quiet]) -> Non
         quiet = make_quiet()
         action()
     finally:
-        # Something may have interrupted what keeps our own work unseen, also an error that was caught on its way here.
         if quiet is not None:
-            quiet.restore()
+            quiet.restore()  # an error, also one that went no further, may have ended what keeps our own work unseen

@@ -60,8 +60,8 @@ frameworks/pytorch/mindspore_twins: common convolution creation elementwise inde
     primitives reductions registry scattering shapes special_functions
 gradients: read report
 page: filtered
-recording: debugger dynamic_step kernel_recorder modes parts_of_a_step recorder saved_values sent_steps step
-    step_recorder updates
+recording: debugger dynamic_step guarded_actions kernel_recorder modes parts_of_a_step recorder saved_values
+    sent_steps step step_recorder updates
 recording/entry_points: auto context_manager every_python model_calls script
 recording/entry_points/startup: sitecustomize
 recording/graphs: device_kernels graph_recorder graph_step jit_kernel_recorder jit_kernels kernel_step

@@ -79,6 +79,12 @@ def explained_ratio(node: Node, negligible: float, *, doubtful: bool) -> float:
     return own + gain * taken
 
 
+def first_explained_ratio(node: Node, taken: float) -> float:
+    """The error ratio up to which inputs of the error ratio ``taken`` explain what a node gives out, before updates."""
+    known = condition(node) or 1.0
+    return max(1.0, known * _OWN) + max(GAIN, known) * taken
+
+
 def _elements_before(node: Node) -> float:
     """The error ratio of single elements of what a parameter gradient is computed from."""
     rows = (row for each in (node, *node.context) for row in each.pair.rows if row.state != "parameters_grad")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msprobe_ms.comparison.measuring.deviation import statistic_deviation
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.earlier_steps import same_item
-from msprobe_ms.comparison.origin.propagation import GAIN, set_apart_by_inputs
+from msprobe_ms.comparison.origin.propagation import first_explained_ratio, set_apart_by_inputs
 from msprobe_ms.comparison.statistics import have_sketches
 from msprobe_ms.comparison.terms import GOLDEN
 
@@ -39,7 +39,7 @@ class WrongAtFirst:
             return False
         taken = [self._ratio(each) for each in _tensors(node)]
         known = [ratio for ratio in taken if ratio is not None]
-        return bool(known) and len(known) == len(taken) and given > 1 + GAIN * max(known)
+        return bool(known) and len(known) == len(taken) and given > first_explained_ratio(node, max(known))
 
     def _ratio(self, row: Row) -> float | None:
         """The error ratio of the same value in the first step; None where it is not known."""

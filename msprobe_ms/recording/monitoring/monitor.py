@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.recording.debuggers import MethodOfCurrent
 from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
 from msprobe_ms.support.log import LogOnce
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -38,7 +39,7 @@ class Monitoring:
         Raises UsageError for anything else.
         """
         if self._gradients is None:
-            text = f'monitor: task {self.config.task} writes no gradients by step, task "grad_probe" does'
+            text = tr('monitor: task {task} writes no gradients by step, task "grad_probe" does', task=self.config.task)
             self._say_once(logging.INFO, text)
         else:
             self._guarded("monitor", partial(self._gradients.watch, watched))

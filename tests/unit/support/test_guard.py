@@ -28,7 +28,8 @@ class Watched:
         def failed(told: Exception) -> None:
             self.done.append(f"failed: {told}")
 
-        guarded(action, self.turn, lambda: self, failed, (lambda: self.done.append("instead")) if instead else None)
+        put_back = (lambda: self.done.append("instead")) if instead else None
+        guarded(action, lambda: self.turn, lambda: self, failed, put_back)
         return self.done
 
     def restore(self) -> None:
@@ -80,5 +81,5 @@ def test_what_fails_in_telling_or_in_putting_back_hides_no_interrupt() -> None:
 
     watched = Watched()
     with pytest.raises(KeyboardInterrupt):
-        guarded(lambda: watched.run(KeyboardInterrupt()) and None, watched.turn, lambda: watched, fail, fail)
+        guarded(lambda: watched.run(KeyboardInterrupt()) and None, lambda: watched.turn, lambda: watched, fail, fail)
     assert watched.is_free()

@@ -92,8 +92,16 @@ def _drift(judged: list[Node]) -> Origin | None:
 
 
 def _with_effect(node: Node) -> Iterable[Row]:
-    """Its rows, without the inputs of a call that comes out right."""
-    return node.rows(*RESULTS, "parameters") if node.comes_out_right else node.pair.rows
+    """Its rows, without the inputs of a call that comes out right, and without parameters as far apart as updates are.
+
+    No computation adds to these: gradients that are rounding alone, of a bias before a norm, may set them apart.
+    """
+    rows = node.rows(*RESULTS, "parameters") if node.comes_out_right else node.pair.rows
+    return (row for row in rows if not (row.state == "parameters" and _is_explained(row)))
+
+
+def _is_explained(row: Row) -> bool:
+    return row.explained is not None and (row.deviation or 0.0) <= row.explained.up_to
 
 
 def steepest(nodes: list[Node]) -> Growth | None:

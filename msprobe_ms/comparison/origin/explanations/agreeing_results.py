@@ -15,7 +15,7 @@ from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.explanations.later_uses import LaterUses
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_another_form
-from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
+from msprobe_ms.comparison.origin.propagation import DRIFT, GAIN_IN_DOUBT
 from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.comparison.statistics import element_count
 
@@ -119,10 +119,15 @@ class AgreeingResults(Surveyed):
 
 
 def _is_used_rightly(node: Node) -> bool:
-    """Whether a function's results are taken in by others, each time in agreement, or agree of themselves."""
-    if node.is_module or node.ratio_out > 1:
+    """Whether results are taken in by others, each time in agreement, or agree of themselves; a module's by and large.
+
+    What a module gives out that is far from its counterpart's is its own doing, however it is used.
+    """
+    if node.ratio_out > 1:
         return False
-    return any(row.explained is not None and row.explained.by == LaterUses.name for row in node.rows("output"))
+    used = [row for row in node.rows("output") if row.explained is not None and row.explained.by == LaterUses.name]
+    near = (row.deviation is not None and row.deviation <= DRIFT * (row.held_to or 0.0) for row in used)
+    return bool(used) and (not node.is_module or all(near))
 
 
 def _is_of_whole_numbers(row: Row) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from msprobe_ms.comparison.pairing.automatic.containers import CERTAIN, inside, match_inner, match_whole
+from msprobe_ms.comparison.pairing.automatic.containers import CERTAIN, enclosing, inside, match_inner, match_whole
 from msprobe_ms.comparison.pairing.automatic.fused import find_fused, norms_add_up, pair_held
 from msprobe_ms.comparison.pairing.automatic.layer_rules import (
     Rules,
@@ -196,6 +196,7 @@ def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
         ours = put_right(ours, exchanged)
         evidence = ModuleScores(ours, theirs)
         layers = doubted(match_layers(evidence), exchanged)
+    layers = enclosing(evidence, layers)
     fused = find_fused(ours, theirs, _sure(layers))
     inner = match_inner(evidence, _sure(layers), fused)
     around = _sure(inner)

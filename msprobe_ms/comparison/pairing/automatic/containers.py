@@ -77,6 +77,24 @@ def _roots(evidence: ModuleScores) -> list[Found]:
     return [Found(ours, theirs, CERTAIN, CERTAIN) for ours, theirs in zip(*sides, strict=False)]
 
 
+def enclosing(evidence: ModuleScores, layers: list[Found]) -> list[Found]:
+    """The layers without those that enclose others with parameters of which most have their counterparts elsewhere.
+
+    A block that owns a scale is no counterpart of the layer which is that scale alone; a norm that holds its activation
+    is one of a norm beside which the activation stands.
+    """
+    target, golden = evidence.target, evidence.golden
+    pairs, back = {one.ours: one.theirs for one in layers}, {one.theirs: one.ours for one in layers}
+    elsewhere: Counter[int] = Counter()
+    for ours, theirs in pairs.items():
+        if not (target.nodes[ours].parameters and golden.nodes[theirs].parameters):
+            continue
+        above, above_there = set(target.ancestors(ours)), set(golden.ancestors(theirs))
+        for one in {*(above & pairs.keys()), *(back[other] for other in above_there & back.keys())}:
+            elsewhere[one] += -1 if one in above and pairs[one] in above_there else 1
+    return [one for one in layers if elsewhere[one.ours] <= 0]
+
+
 def inside(evidence: ModuleScores, layers: list[Found], inner: dict[int, int]) -> list[Found]:
     """The layers without those that only the order of execution brought into modules that are not each other's."""
     back = {other: one for one, other in inner.items()}

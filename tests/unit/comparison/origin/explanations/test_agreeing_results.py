@@ -69,6 +69,16 @@ def test_functions_inside_a_module_that_comes_out_right_may_stand_beside_others(
     assert origins(*swapped, node(BLOCK, None, (7.0, 2.0), input_0=REST, output_0=FAULT)) != []
 
 
+@pytest.mark.parametrize(("ratio", "found"), [(1.2, 0), (30.0, 1)])
+def test_a_module_that_is_used_rightly_comes_out_right_by_and_large(ratio: float, found: int) -> None:
+    """A cast that casts nothing stands beside another value, in a module a little beyond its tolerance."""
+    cast = node("Tensor.to.0.forward", BLOCK, (9.0, 2.0), input_0=FAULT, output_0=FAULT)
+    block = node(BLOCK, None, (5.0, 2.0), given=(6.0, 2.0), input_0=REST, output_0=ratio)
+    following = node(NEXT, None, (6.0, 2.0), given=(7.0, 2.0), input_0=REST, output_0=REST)
+    assert len(origins(cast, block, following)) == found
+    assert (cast.rows[0].explained_by == "results agree") == (not found)
+
+
 def test_functions_before_a_module_that_comes_out_right_as_well() -> None:
     before = node("Tensor.__getitem__.0.forward", None, (3.0, 2.0), input_0=FAULT, output_0=FAULT)
     right, wrong = (node(BLOCK, None, (7.0, 2.0), input_0=REST, output_0=ratio) for ratio in (REST, FAULT))
