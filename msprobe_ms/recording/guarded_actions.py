@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers
 from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
 from msprobe_ms.recording.step import Step
-from msprobe_ms.support.guard import guarded
+from msprobe_ms.support.guard import guarded, tell
 from msprobe_ms.support.log import LogOnce
 from msprobe_ms.support.translation import tr
 
@@ -36,8 +37,9 @@ class GuardedActions(ABC):
             alone = partial(self._guarded, where, action, pause)
             self._guarded(where, partial(one_by_one, action, alone), partial(one_by_one, pause, pause))
         except (MemoryError, RecursionError) as error:  # before anything was done
-            self._say_failed(where, error)
-            pause()
+            with suppress(MemoryError, RecursionError):
+                tell(partial(self._say_failed, where), error)
+                pause()
 
     def _guarded(self, where: str, action: Callable[[], None], instead: Callable[[], None] | None = None) -> None:
         """Run ``action`` so that no error of ours reaches the training, else ``instead``.

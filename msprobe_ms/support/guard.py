@@ -40,12 +40,23 @@ def guarded(
         try:
             turn().give_back()  # the error may have come just before it was given back
             if isinstance(error, Exception):
-                failed(error)
+                tell(failed, error)
         finally:
             if instead is not None:
                 with suppress(Exception), turn():
                     instead()
         if interrupts(error):
+            raise
+
+
+def tell(failed: Callable[[Exception], object], error: Exception) -> None:
+    """Have ``failed`` tell of ``error``, where it can: not near the end of the stack, nor of one that has no text."""
+    try:
+        failed(error)
+    except (MemoryError, RecursionError):
+        pass
+    except Exception as other:
+        if interrupts(other):
             raise
 
 

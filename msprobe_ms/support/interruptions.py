@@ -32,7 +32,10 @@ class suppress_own(suppress):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        return bool(super().__exit__(kind, error, trace)) and not (error is not None and interrupts(error))
+        try:
+            return bool(super().__exit__(kind, error, trace)) and not (error is not None and interrupts(error))
+        except RecursionError:  # of ours, near the end of the stack: no more was asked than whose error it is
+            return True
 
 
 def _came_by_signal(error: Exception) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import json
 import locale
 import logging
@@ -13,8 +14,9 @@ import signal
 import sys
 import threading
 import warnings as python_warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +224,28 @@ def test_a_call_near_the_end_of_the_stack_is_recorded_or_said_to_be_lost(dump_pa
     dump = json.loads(next(dump_path.glob("step*/*/dump.json")).read_text())
     calls = sum(name.startswith("Functional.linear.") for name in dump["data"])
     assert calls == done or "incomplete" in dump
+
+
+@pytest.mark.parametrize("room", range(10, 60, 7))
+def test_start_and_stop_near_the_end_of_the_stack_raise_nothing(dump_path: Path, room: int) -> None:
+    net, x, relu = nn.Linear(4, 4), torch.ones(1, 4), torch.relu
+    debugger = PrecisionDebugger(dump_path=dump_path, level="mix")
+    limit, depth = sys.getrecursionlimit(), len(inspect.stack())
+
+    def cramped(*actions: Callable[[], None]) -> None:
+        sys.setrecursionlimit(depth + room)
+        try:
+            for action in actions:
+                action()
+        finally:
+            sys.setrecursionlimit(limit)
+
+    cramped(partial(debugger.start, net))
+    net(x).sum().backward()
+    cramped(debugger.stop, debugger.step)
+    debugger.stop()
+    debugger.step()
+    assert torch.relu is relu and torch.is_grad_enabled() and not net._forward_hooks
 
 
 def test_what_is_printed_where_no_stream_is_open_goes_into_no_dump(dump_path: Path) -> None:

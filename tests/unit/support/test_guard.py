@@ -83,3 +83,13 @@ def test_what_fails_in_telling_or_in_putting_back_hides_no_interrupt() -> None:
     with pytest.raises(KeyboardInterrupt):
         guarded(lambda: watched.run(KeyboardInterrupt()) and None, lambda: watched.turn, lambda: watched, fail, fail)
     assert watched.is_free()
+
+
+@pytest.mark.parametrize("of_telling", [RecursionError, MemoryError, ValueError])
+def test_an_error_of_which_nothing_can_be_told_goes_no_further(of_telling: type[Exception]) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise of_telling
+
+    watched = Watched()
+    guarded(fail, lambda: watched.turn, lambda: watched, fail, lambda: watched.done.append("instead"))
+    assert watched.done == ["restored", "instead"] and watched.is_free()
