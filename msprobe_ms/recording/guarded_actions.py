@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 
 from msprobe_ms.frameworks.base import Framework
@@ -37,9 +36,11 @@ class GuardedActions(ABC):
             alone = partial(self._guarded, where, action, pause)
             self._guarded(where, partial(one_by_one, action, alone), partial(one_by_one, pause, pause))
         except (MemoryError, RecursionError) as error:  # before anything was done
-            with suppress(MemoryError, RecursionError):
+            try:
                 tell(partial(self._say_failed, where), error)
                 pause()
+            except (MemoryError, RecursionError):  # nor can anything be: `stop` and `step` do it
+                pass
 
     def _guarded(self, where: str, action: Callable[[], None], instead: Callable[[], None] | None = None) -> None:
         """Run ``action`` so that no error of ours reaches the training, else ``instead``.

@@ -53,6 +53,8 @@ class _Running(threading.local):
     """The innermost table that this thread runs; None while it runs none, or ours."""
 
     innermost: _Run | None = None
+    #: Why our hooks in it cannot wait for the others.
+    lost: Exception | None = None
 
 
 _running = _Running()
@@ -88,6 +90,8 @@ def waiting(cell: Any, hook: Callable[..., Any], failed: Callable[[Exception], N
     """Return a hook that has ``hook`` wait while the table of ``cell`` is run."""
 
     def wait(*given: Any) -> Any:
+        if (lost := _running.lost) is not None:
+            return failed(lost)
         if (run := _running.innermost) is None or run.cell is not cell:
             return hook(*given)
         return run.due.append((hook, failed))
@@ -104,8 +108,8 @@ def _ours_last(table: str, original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             try:
                 _running.innermost = ours = _Run(cell)
-            except (MemoryError, RecursionError):  # ours run where they stand, and wait for none that was left
-                _running.innermost = ours = None
+            except (MemoryError, RecursionError) as error:
+                ours, _running.lost = None, error
             try:
                 found = original(cell, args, kwargs, *given)
             except Exception:
@@ -121,7 +125,7 @@ def _ours_last(table: str, original: Callable[..., Any]) -> Callable[..., Any]:
                 ours.failed(error)
                 return found
         finally:
-            _running.innermost = outer
+            _running.innermost, _running.lost = outer, None
 
     return run
 
