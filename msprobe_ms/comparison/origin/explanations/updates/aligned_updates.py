@@ -15,6 +15,8 @@ from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import is_measured
 from msprobe_ms.comparison.origin.propagation import ESTIMATE, MARGIN, condition, condition_along
 from msprobe_ms.comparison.origin.protocols import Phase
+from msprobe_ms.comparison.statistics import root_mean_square
+from msprobe_ms.dump.model import Item
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -32,7 +34,7 @@ class AlignedUpdates:
         self._set_apart = evidence.set_apart_by_updates
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
-        """‖ΔW‖ · ‖x‖ / ‖y‖, twice where sketches estimate it, beside what the error of the input explains.
+        """(‖ΔW‖ · ‖x‖ + ‖Δb‖) / ‖y‖, twice where sketches estimate it, beside what the error of the input explains.
 
         Nothing of a weight that is further apart than its updates explain.
         """
@@ -49,7 +51,14 @@ class AlignedUpdates:
             return None
         came_in = MARGIN * known * (taken.deviation or 0.0)
         share = 1.0 if is_measured(row) else ESTIMATE
-        return Allowance(self.name, row.held_to + share * along * (weight.deviation or 0.0) + came_in)
+        added = along * (weight.deviation or 0.0) + self._added_by_bias(row.golden, node)
+        return Allowance(self.name, row.held_to + share * added + came_in)
+
+    def _added_by_bias(self, given: Item, node: Node) -> float:
+        """‖Δb‖ / ‖y‖, where b is added to each row of y."""
+        size, bias = root_mean_square(given), next((each for each in self._weights(node) if _is_vector(each)), None)
+        own = root_mean_square(bias.golden) if bias is not None and bias.golden is not None else None
+        return own / size * (bias.deviation or 0.0) if bias is not None and own and size else 0.0
 
     def _weights(self, node: Node) -> Iterator[Row]:
         """What its updates set apart as far as it is."""
@@ -57,6 +66,11 @@ class AlignedUpdates:
             up_to = self._set_apart(row)
             if up_to is not None and (row.deviation or 0.0) <= up_to:
                 yield row
+
+
+def _is_vector(row: Row) -> bool:
+    shape = row.golden.shape if row.golden is not None else None
+    return isinstance(shape, tuple) and len(shape) == 1
 
 
 def _is_matrix(row: Row) -> bool:
