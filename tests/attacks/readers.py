@@ -53,6 +53,7 @@ def _of_dump(folder: Path) -> Commands:
         ["nan_analyze", "-i", f"{folder}/target", "-o", f"{folder}/out"],
         ["config_check", "-d", "--dump", f"{folder}/target", "-o", f"{folder}/out.zip"],
         ["bisect", "--next", f"{folder}/target", f"{folder}/golden", "--skip", "1"],
+        ["acc_check", "-api_info", f"{folder}/target/dump.json", "-o", f"{folder}/out"],
     ]
 
 
