@@ -2,13 +2,17 @@
 
 Some tools record its whole gradient at each of the places, others the part that came by way of each. Where the parts
 of one side make up the whole of the other, the records differ and the computations agree.
+
+A function that gives out what it took in (a cast to the dtype that is there) may give out the very tensor or a copy of
+it. So the gradients that are recorded by it are the whole of that tensor's or a part, and say nothing: what is computed
+of them is judged where it is used.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Row
@@ -18,6 +22,7 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
+    from msprobe_ms.comparison.origin.nodes import Node
 
 #: Means of parts add up to the mean of the whole within this part of the tolerance of the tensors' own size: a mean
 #: rounds far less than the elements that the tolerance is for.
@@ -31,19 +36,27 @@ class PartialGradients(Surveyed):
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
-        forwards = {node.name: node.pair for node in evidence.nodes}
+        forwards = {node.name: node for node in evidence.nodes}
         for node in evidence.nodes:
             if node.parsed is None or node.parsed.direction != BACKWARD:
                 continue
             forward = forwards.get(str(node.parsed.in_direction(FORWARD)))
-            gradients = [row for row in node.pair.rows if _is(row, "output")]
-            given = [row for row in forward.rows if _is(row, "input")] if forward is not None else []
-            if len(gradients) == len(given):
-                for places in _same(given):
-                    rows = [gradients[place] for place in places]
-                    for row in rows if _are_parts_and_whole(rows) else ():
-                        if row.differs:
-                            self.let_pass(row, node)
+            for row in () if forward is None else self._partial(node, forward):
+                if row.differs:
+                    self.let_pass(row, node)
+
+    def _partial(self, node: Node, forward: Node) -> Iterator[Row]:
+        """The gradients of which the two sides may have recorded different parts."""
+        if not node.is_module and forward.passes_on:
+            yield from node.pair.rows
+            return
+        gradients = [row for row in node.pair.rows if _is(row, "output")]
+        given = [row for row in forward.pair.rows if _is(row, "input")]
+        if len(gradients) == len(given):
+            for places in _same(given):
+                rows = [gradients[place] for place in places]
+                if _are_parts_and_whole(rows):
+                    yield from rows
 
 
 def _is(row: Row, state: str) -> bool:
