@@ -190,7 +190,10 @@ def apart_by_updates(updates: Sequence[Update]) -> dict[Place, float]:
         or (normalised and each.is_known and (each.is_of_rounding or each.fades(full)))
     ]
     sizes = ((each, sketch.norm(each.held + each.theirs)) for each in known)
-    return {place_of(each.row): sketch.distance(each.ours, each.theirs) / size for each, size in sizes if size}
+    # Beside zeros that stay zeros any difference is infinite.
+    return {
+        place_of(each.row): sketch.distance(each.ours, each.theirs) / size if size else math.inf for each, size in sizes
+    }
 
 
 def are_normalised(updates: Sequence[Update]) -> bool:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD
@@ -47,7 +48,7 @@ class PartialGradients(Surveyed):
 
     def _partial(self, node: Node, forward: Node) -> Iterator[Row]:
         """The gradients of which the two sides may have recorded different parts."""
-        if not node.is_module and forward.passes_on:
+        if not node.is_module and forward.kind is Kind.OTHER and forward.passes_on:
             yield from node.pair.rows
             return
         gradients = [row for row in node.pair.rows if _is(row, "output")]

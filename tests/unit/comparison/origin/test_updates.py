@@ -75,6 +75,17 @@ def adam(gradient: np.ndarray, epsilon: float) -> np.ndarray:
     return np.float32(-1e-3) * gradient / (np.abs(gradient) + np.float32(epsilon))
 
 
+def test_beside_zeros_that_no_update_moved_any_rounding_is_far() -> None:
+    """A bias before a norm: its gradient is rounding on one side, and exactly zero on the other."""
+    (unknown,) = updates(UPDATE, UPDATE, step(WEIGHT), step(WEIGHT))
+    zeros, noise = 0 * WEIGHT, np.float32(1e-9) * UPDATE
+    target, golden = step(noise), step(zeros)
+    pairs = pair(target, golden, Mappings())
+    measure(pairs, target, golden, "statistics")
+    (other,) = updates_since(Evidence(pairs).nodes, step(zeros, noise), step(zeros, zeros))
+    assert apart_by_updates([unknown, other])[place_of(other.row)] == np.inf
+
+
 def test_epsilon_makes_steps_of_small_elements_fade_though_others_are_large() -> None:
     """Of queries, keys and values in one weight, the values' gradients are large."""
     fused = np.where(np.arange(40)[:, None] < 4, np.float32(1e-3), np.float32(5e-8)) * GRADIENT

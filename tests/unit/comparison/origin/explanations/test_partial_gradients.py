@@ -57,3 +57,24 @@ def test_two_tensors_are_not_one() -> None:
     apart = recorded(OF_QUERY, OF_KEY, OF_VALUE, value=drawn(9))
     whole = recorded(OF_QUERY, OF_KEY + OF_VALUE, OF_KEY + OF_VALUE, value=drawn(9))
     assert len(origins(whole, apart)) == 1
+
+
+def cast(name: str, gradient: np.ndarray, *, given: np.ndarray = QUERY) -> Dump:
+    """A function of a tensor that other calls use as well, and the gradient that is recorded by it."""
+    forward, backward = f"Tensor.{name}.0.forward", f"Tensor.{name}.0.backward"
+    return dump([
+        tensor("input.0", QUERY, forward), tensor("output.0", given, forward),
+        tensor("input.0", gradient, backward), tensor("output.0", gradient, backward),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "found"),
+    [
+        ("to", QUERY, []),
+        ("to", OUTPUT, ["Tensor.to.0.backward.input.0"]),
+        ("relu", QUERY, ["Tensor.relu.0.backward.input.0"]),
+    ],
+)
+def test_gradients_by_a_cast_that_casts_nothing_say_nothing(name: str, given: np.ndarray, found: list[str]) -> None:
+    assert origins(cast(name, OF_KEY, given=given), cast(name, OF_VALUE, given=given)) == found

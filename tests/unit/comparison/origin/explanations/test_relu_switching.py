@@ -46,7 +46,7 @@ class TestReluSwitching:
     def test_a_smooth_function_has_no_kinks_and_one_that_has_is_judged_by_what_it_takes_in(self) -> None:
         def found(name: str, taken: float) -> list[str]:
             return origins(
-                node(f"Functional.{name}.0.forward", size=20_000, input_0=taken, output_0=0.9),
+                node(f"Functional.{name}.0.forward", size=20_000, given=(2.5, 1.0), input_0=taken, output_0=0.9),
                 node(f"Functional.{name}.0.backward", size=20_000, input_0=REST, output_0=500),
             )
 
