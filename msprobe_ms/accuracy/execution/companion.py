@@ -15,6 +15,7 @@ from typing import Any
 
 from msprobe_ms.accuracy.execution.messages import REFERENCE, Answer, Describe, Raised, Request, Role
 from msprobe_ms.accuracy.execution.nursery import Child, exit_status, fork
+from msprobe_ms.accuracy.execution.processor_time import processor_seconds, waits_for_processor
 from msprobe_ms.accuracy.execution.shared_nursery import SharedNursery, kill_group, shared_nursery
 from msprobe_ms.dump.dialects import MINDTORCH
 from msprobe_ms.support.files import PACKAGE_FOLDER
@@ -24,6 +25,8 @@ from msprobe_ms.support.translation import tr
 _START = 300.0
 #: Seconds in which a process that was killed, or closed its connection, has ended.
 _END = 5.0
+#: How often a process may take its time for an answer that a busy machine does not let run.
+_PATIENCE = 20
 #: Threads of one process: sums have the same order whatever the machine, and two processes share it.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
@@ -82,13 +85,24 @@ class Companion:
             return self._failed
         connection = self._connected()
         try:
-            if connection.poll(seconds):
+            if self._comes(connection, seconds):
                 received: Any = connection.recv()
                 return received
         except (EOFError, OSError):
             return self._ended()
         self.renew()
         return Raised(tr("timed out after {seconds:g} s", seconds=seconds))
+
+    def _comes(self, connection: Connection, seconds: float) -> bool:
+        """Wait for an answer; longer where a busy machine does not let the process run that is to give it."""
+        process = self._child.id if self._child is not None else 0
+        begun = processor_seconds(process)
+        for _ in range(_PATIENCE):
+            if connection.poll(seconds):
+                return True
+            if not waits_for_processor(process) or processor_seconds(process) - begun > seconds / 2:
+                return False
+        return False
 
     def renew(self) -> None:
         """End the process, with all that it has begun; the next request runs in a fresh one."""
