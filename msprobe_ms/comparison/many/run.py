@@ -193,15 +193,15 @@ def compare_all(
     try:
         wrong = WrongSteps()
         for one, first in zip(work, run_in_order(compare_pair, work, pool), strict=True):
-            result = first
-            if not isinstance(first, Lost) and (after := wrong.before(first)) is not None:
+            result = first if isinstance(first, Lost) else halves.judged(first)
+            if not isinstance(result, Lost) and (after := wrong.before(result)) is not None:
                 (result,) = run_in_order(compare_pair, [one._replace(after=after)], pool)
             if isinstance(result, Lost):
                 yield Found(one.pair.place, Verdict.FAILED, problem=result.reason)
                 continue
             # A worker may stand elsewhere; here they are named as the folder was.
             files = [output / file.name for file in result.files] if output is not None else []
-            yield halves.judged(replace(result, files=mapping.files(files) if mapping else files))
+            yield replace(result, files=mapping.files(files) if mapping else files)
     finally:
         if own:
             pool.close()

@@ -64,6 +64,7 @@ class Lines:
 
     def _where(self, found: Found, *, follows: bool) -> str:
         exchanges, first = found.exchanges, next(iter(found.origins), None)
+        inherits = self._first_step if follows and found.verdict == Verdict.DIVERGENT else found.inherits
         where = tr(": the error begins at {origin}", origin=exchanges.origin) if exchanges.origin else ""
         if found.differing:
             where = tr(": {without_origin}", without_origin=found.without_origin)
@@ -71,10 +72,8 @@ class Lines:
             where = tr(": {reason} ({target})", reason=first.reason, target=first.target)
         elif exchanges.handed_by:
             where = tr(": it received its error through {handed_by}", handed_by=exchanges.handed_by)
-        elif found.inherits is not None:
-            where = tr(", inherits the error of step {first_step}", first_step=found.inherits)
-        elif follows and found.verdict == Verdict.DIVERGENT:
-            where = tr(", inherits the error of step {first_step}", first_step=self._first_step)
+        elif inherits is not None:
+            where = tr(", inherits the error of step {first_step}", first_step=inherits)
         return tr_join("; ", [where, *found.summary["damage"], *found.summary["ends"]])
 
 

@@ -19,7 +19,7 @@ from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.earlier_steps import same_item
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
-from msprobe_ms.comparison.statistics import element_count, have_sketches, root_mean_square
+from msprobe_ms.comparison.statistics import element_count, have_sketches, magnitude, root_mean_square
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.names import PARAMETERS_GRAD
 
@@ -43,6 +43,7 @@ class Update(NamedTuple):
     ``rounding``  the norm that rounding may leave of no update at all
     ``slope``     root mean square of the golden's gradient in the step before; None where it was not recorded
     ``same_gradient``  whether the gradients agreed in the step before; so they are taken to where not recorded
+    ``may_be_rounding``  the share of the elements whose gradient in the step before may have been rounding
     """
 
     row: Row
@@ -53,6 +54,7 @@ class Update(NamedTuple):
     rounding: float
     slope: float | None
     same_gradient: bool
+    may_be_rounding: float = 1.0
 
     @property
     def is_known(self) -> bool:
@@ -121,6 +123,12 @@ class Update(NamedTuple):
         return one_direction and beside > _FADING * sketch.norm(smaller)
 
     @property
+    def is_of_rounding(self) -> bool:
+        """Whether both are steps of one size, as far apart as those that are made of rounding, in any direction."""
+        smaller, larger = sorted(self.sizes)
+        return larger <= _ONE_SIZE * smaller and self.apart <= _CHANCE * math.sqrt(2 * self.may_be_rounding)
+
+    @property
     def is_steady(self) -> bool:
         """Whether both sides made much the same of gradients that agree."""
         return self.same_gradient and self.apart <= self.by_epsilon + _APART * self.is_known
@@ -143,6 +151,10 @@ _APART = 0.5
 
 #: Updates whose norms, as sketches estimate them, differ by no more times may be of one size.
 _ONE_SIZE = 2.0
+#: Times that two updates may be further apart than their directions make them, as sketches estimate it.
+_CHANCE = 1.4
+#: Elements from which on the largest tells how many others are rounding.
+_MANY = 1_000
 #: Times that sketches may show a step larger than a full one; which part of an update that fades must lie in the
 #: direction of the other, where all of it does, and which part must be no multiple of it.
 _FULL, _ALIKE, _FADING = 1.5, 0.5, 0.2
@@ -175,7 +187,7 @@ def apart_by_updates(updates: Sequence[Update]) -> dict[Place, float]:
         for each in updates
         if not each.same_gradient
         or each.is_steady
-        or (normalised and each.is_known and (max(each.sizes) <= _ONE_SIZE * min(each.sizes) or each.fades(full)))
+        or (normalised and each.is_known and (each.is_of_rounding or each.fades(full)))
     ]
     sizes = ((each, sketch.norm(each.held + each.theirs)) for each in known)
     return {place_of(each.row): sketch.distance(each.ours, each.theirs) / size for each, size in sizes if size}
@@ -184,8 +196,7 @@ def apart_by_updates(updates: Sequence[Update]) -> dict[Place, float]:
 def are_normalised(updates: Sequence[Update]) -> bool:
     """Whether the optimizer divides by the size of gradients, as Adam does: then updates are more alike than these.
 
-    Such an optimizer makes steps of full size, in any direction, of elements whose gradient is rounding, which the
-    norm of all does not show.
+    Such an optimizer makes steps of full size, in any direction, of elements whose gradient is rounding.
     """
     known = [each for each in updates if each.is_known and each.slope]
     if len(known) < _SEVERAL:
@@ -231,9 +242,23 @@ def updates_since(nodes: Sequence[Node], target: Dump, golden: Dump) -> Iterator
             other = node.pair.golden.parsed
             slopes = gradients[0].get(place), gradients[1].get((other.name if other else "", row.golden.path))
             slope = root_mean_square(slopes[1]) if slopes[1] is not None else None
+            rounding = share_of_rounding(slopes[1]) if slopes[1] is not None else 1.0
             update = _update(row, same_item(target, row.target), same_item(golden, row.golden))
             if update is not None:
-                yield update._replace(slope=slope, same_gradient=_agree(*slopes))
+                yield update._replace(slope=slope, same_gradient=_agree(*slopes), may_be_rounding=rounding)
+
+
+def share_of_rounding(gradient: Item) -> float:
+    """Return the share of a gradient's elements that may be rounding beside the others; 1 where nothing tells.
+
+    Of n normal numbers the largest is about sqrt(2 ln n) times their root mean square, and 1 / sqrt(1 - p) times that
+    where a share p of all are next to nothing. Most gradients have heavier tails than normal numbers: more is let pass.
+    """
+    size, count = root_mean_square(gradient), element_count(gradient)
+    if not size or count < _MANY:
+        return 1.0
+    largest = max(magnitude(gradient.maximum), magnitude(gradient.minimum)) / size
+    return max(0.0, 1.0 - 2 * math.log(count) / largest**2) if largest else 1.0
 
 
 def _update(row: Row, our_past: Item | None, their_past: Item | None) -> Update | None:

@@ -91,6 +91,21 @@ def test_epsilon_makes_steps_of_small_elements_fade_though_others_are_large() ->
         assert not update.fades(full=1e-3), "another learning rate, direction or rule"
 
 
+def test_rounding_makes_steps_in_any_direction_where_a_gradient_has_room_for_it() -> None:
+    """Both sides hold the same gradient; one makes of all its elements a step as large as the other's, elsewhere."""
+    steady = [updates(adam(size * GRADIENT, 1e-8), adam(size * GRADIENT, 1.1e-8))[0] for size in (1e-2, 1e-4)]
+    known = [each._replace(slope=size) for each, size in zip(steady, (1e-2, 1e-4), strict=True)]
+
+    def is_explained(gradient: np.ndarray) -> bool:
+        before = step(WEIGHT, gradient), step(WEIGHT, gradient)
+        (update,) = updates(np.float32(1e-3) * np.sign(UPDATE), np.float32(-1e-3) * np.sign(GRADIENT), *before)
+        assert not update.is_steady and update.slope is not None and update.slope > 1e-5
+        return apart_by_updates([*known, *known, *known, *known, update])[place_of(update.row)] > 1e-4
+
+    assert is_explained(np.where(np.arange(1200).reshape(40, 30) < 60, np.float32(1e-3), np.float32(1e-10)) * GRADIENT)
+    assert not is_explained(np.float32(1e-3) * GRADIENT), "none of normal numbers is rounding beside the others"
+
+
 def test_without_sketches_nothing_is_known() -> None:
     before = step(WEIGHT, GRADIENT, sketches=False), step(WEIGHT, GRADIENT, sketches=False)
     assert updates(UPDATE, -UPDATE, *before) == []
