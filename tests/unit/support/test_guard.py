@@ -9,6 +9,7 @@ import pytest
 
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.guard import guarded
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.turns import Turn
 
 
@@ -82,3 +83,18 @@ def test_what_fails_in_telling_or_in_putting_back_hides_no_interrupt() -> None:
     with pytest.raises(KeyboardInterrupt):
         guarded(lambda: watched.run(KeyboardInterrupt()) and None, watched.turn, lambda: watched, fail, fail)
     assert watched.is_free()
+
+
+class WithoutText(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def test_an_error_without_a_text_is_told_as_what_it_is_and_reaches_nobody() -> None:
+    told: list[str] = []
+
+    def action() -> NoReturn:
+        raise WithoutText
+
+    guarded(action, Turn(0.1), Watched, lambda error: told.append(tr("start: {error}; training goes on", error=error)))
+    assert told == ["start: <WithoutText>; training goes on"]
