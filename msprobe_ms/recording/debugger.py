@@ -27,7 +27,7 @@ from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
 from msprobe_ms.recording.monitoring.monitor import Monitoring
 from msprobe_ms.recording.parts_of_a_step import PartsOfAStep
 from msprobe_ms.recording.process_rank import ProcessRank
-from msprobe_ms.recording.progress import say_last_step_ended, say_nothing_recorded, speaks
+from msprobe_ms.recording.progress import say_last_step_ended, say_nothing_recorded, say_what_is_ignored, speaks
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.saved_values import SavesValues
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
@@ -35,9 +35,9 @@ from msprobe_ms.recording.start_arguments import TokenRange, check_start
 from msprobe_ms.recording.step import Step
 from msprobe_ms.recording.travelling import Travelling
 from msprobe_ms.support.errors import UsageError, told_briefly
-from msprobe_ms.support.log import LogOnce, logger
+from msprobe_ms.support.log import LogOnce
 from msprobe_ms.support.process import no_garbage_collection
-from msprobe_ms.support.translation import tr, tr_list
+from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -106,11 +106,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
         self._runs = RunSteps(self._framework, self._step_of_run)
         self._open_step: Step | None = None
         self._unused = UnusedSettings()
-        ignored = [key for key in self.config.ignored if key.rpartition(".")[2] != "precision"]
-        if ignored:
-            logger.info(tr("these configuration keys have no effect here: {ignored}", ignored=tr_list(ignored)))
-        if len(ignored) < len(self.config.ignored):
-            logger.info(tr('precision "low" changes nothing: statistics are taken in float32 or wider, as with "high"'))
+        say_what_is_ignored(self.config)
         self._debuggers.add(self)
         self._ended = False
 

@@ -33,6 +33,15 @@ def speaks(config: Config, rank: int | None) -> bool:
     return (rank or 0) == min(config.rank, default=0)
 
 
+def say_what_is_ignored(config: Config) -> None:
+    """Say of which keys that were given nothing comes."""
+    ignored = [key for key in config.ignored if key.rpartition(".")[2] != "precision"]
+    if ignored:
+        logger.info(tr("these configuration keys have no effect here: {ignored}", ignored=tr_list(ignored)))
+    if len(ignored) < len(config.ignored):
+        logger.info(tr('precision "low" changes nothing: statistics are taken in float32 or wider, as with "high"'))
+
+
 def say_last_step_ended(config: Config) -> None:
     """Say that all steps that are selected are over, in the words that users of msprobe wait for."""
     logger.info(

@@ -56,7 +56,12 @@ class Message(str):
 
     def __new__(cls, template: str, plural: str | None, values: Mapping[str, Any]) -> Message:
         chosen = template if plural is None or values["count"] == 1 else plural
-        made = str.__new__(cls, chosen.format(**values) if values else chosen)
+        try:
+            text = chosen.format(**values) if values else chosen
+        except Exception:  # of a value of the user's, as of an error that has no text: a message reaches no training so
+            values = {name: _with_text(value) for name, value in values.items()}
+            text = chosen.format(**values)
+        made = str.__new__(cls, text)
         made._template, made._plural = template, plural
         as_they_are = _KEPT.issuperset(map(type, values.values()))  # as nearly all are, of a hundred thousand messages
         made._values = values if as_they_are else {name: _kept(value) for name, value in values.items()}
@@ -263,6 +268,15 @@ def _told(value: Any, catalogue: gettext.NullTranslations) -> Any:
 def _message_of(error: BaseException) -> str:
     first = error.args[0] if len(error.args) == 1 else None
     return first if isinstance(first, Message) else str(error)
+
+
+def _with_text(value: Any) -> Any:
+    """A value that has a text; of another what it is."""
+    try:
+        str(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
+    return value
 
 
 def _kept(value: Any) -> Any:

@@ -70,13 +70,16 @@ class Amplification:
         if node.is_backward and not node.is_module and row.state != "input":
             return None  # of terms that cancel in a function's gradient the module around it tells more
         first = self.first(row)
-        if first is None or (row.state == "input" and not first) or (row.state == "output" and node.takes_in_fills):
+        if first is None or (row.state == "output" and node.takes_in_fills):
+            return None
+        was_equal = row.state == "input" and not first
+        if was_equal and self.met_gradients:
             return None
         growth = self._before(node, of_input=row.state == "input")
         if growth is None or math.isinf(growth):
             return None
-        if growth <= 1 and self._hides_parameters(node):
-            growth = self._drift / _rounding(row)
+        if (growth <= 1 and self._hides_parameters(node)) or was_equal:  # the loss may weigh its parts by parameters
+            growth = max(growth, self._drift / _rounding(row))
         margin = _MARGIN_BACKWARD if node.is_backward else _MARGIN
         amplified = margin * max(first, _rounding(row)) * max(1.0, growth)
         return (row.held_to or 0.0) + max(amplified, _by_condition(node) if row.state == "output" else 0.0)

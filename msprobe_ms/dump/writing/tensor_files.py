@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from msprobe_ms.dump.writing.memory_budget import Write
 from msprobe_ms.support.folder import Folder
+from msprobe_ms.support.interruptions import interrupts
 
 #: Files that are kept in mind at most, some hundred bytes each; those of the present part of a step count.
 _MOST = 1 << 14
@@ -63,13 +64,17 @@ class TensorFiles:
                 found: Any = _Compared(file)
                 write(found)
                 return bool(found.equal) and not file.read(1)
-        except OSError:
+        except OSError as error:
+            if interrupts(error):
+                raise
             return False
 
     def _link(self, known: str, name: str) -> bool:
         try:
             self._folder.link(known, name)
         except OSError as error:
+            if interrupts(error):
+                raise
             self._can_link = error.errno in _OF_ONE_FILE
             return False
         return True

@@ -9,6 +9,7 @@ import pytest
 
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.guard import guarded
+from msprobe_ms.support.translation import tr
 from msprobe_ms.support.turns import Turn
 
 
@@ -93,3 +94,21 @@ def test_an_error_of_which_nothing_can_be_told_goes_no_further(of_telling: type[
     watched = Watched()
     guarded(fail, lambda: watched.turn, lambda: watched, fail, lambda: watched.done.append("instead"))
     assert watched.done == ["restored", "instead"] and watched.is_free()
+
+
+class WithoutText(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def test_an_error_without_a_text_is_told_as_what_it_is_and_reaches_nobody() -> None:
+    told: list[str] = []
+
+    def action() -> NoReturn:
+        raise WithoutText
+
+    turn = Turn(0.1)
+    guarded(
+        action, lambda: turn, Watched, lambda error: told.append(tr("start: {error}; training goes on", error=error))
+    )
+    assert told == ["start: <WithoutText>; training goes on"]

@@ -31,8 +31,8 @@ _SMOOTH = (
 )  # fmt: skip
 #: Functions with a kink; a function is nothing but itself, where a module may call others that are not recorded.
 _KINKED = re.compile(
-    r"(?<!g)elu\b|relu|hard|clamp|clip|(?<!soft)max|min|abs|sort|topk|(?<!avg)(?<!avg_)pool|thresh|shrink|sign|where|"
-    r"median"
+    r"(?<!g)elu|hard|clamp|clip|(?<!soft)max|min|abs|sort|topk|(?<!avg)(?<!avg_)pool|thresh|shrink|sign|where|"
+    r"median|(?<!smooth)(?<!smooth_)l1|hinge|(?<!soft)(?<!soft_)margin|embedding_loss"
 )
 #: Expected switches in a tensor from which on one is no surprise: a step has hundreds of tensors.
 _PLAUSIBLE = 1e-3

@@ -78,3 +78,9 @@ def test_a_loss_that_changes_between_two_steps_shows_in_the_gradient_that_arrive
 def test_a_first_step_that_was_equal_to_the_bit_tells_as_much_as_rounding() -> None:
     assert found(step(1e-4, 2e-4, 3e-4), step()) == []
     assert found(step(1e-4, 2e-4, 0.2), step()) == [f"{LAYERS[1]}.output.0"]
+
+
+def test_the_gradient_of_the_loss_may_have_been_equal_to_the_bit() -> None:
+    """It is 1 for a loss without a factor, on both sides, and later that of one that has a factor."""
+    assert found(step(1e-4, 2e-4, 3e-4, gradient=3e-4), step()) == []
+    assert found(step(1e-4, 2e-4, 3e-4, gradient=0.5), step()) == [f"{GRADIENT}.input.0"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -105,3 +106,21 @@ def test_a_write_that_fails_leaves_nothing(files: TensorFiles, tmp_path: Path) -
         with pytest.raises(RuntimeError):
             files.write("a.npy", MarkedWrite(fails, MARKS))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_signal_handler_raises_meanwhile_arrives(files: TensorFiles) -> None:
+    """A time limit of the script's is an OSError, and nobody raises it again."""
+
+    def handler(number: int, frame: object) -> None:
+        raise TimeoutError("time is up")
+
+    def interrupted(file: Any) -> None:
+        signal.raise_signal(signal.SIGUSR1)
+
+    put(files, "a.npy", ZEROS)
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with pytest.raises(TimeoutError):
+            files._holds("a.npy", interrupted)
+    finally:
+        signal.signal(signal.SIGUSR1, before)

@@ -50,6 +50,8 @@ class TestReluSwitching:
                 node(f"Functional.{name}.0.backward", size=20_000, input_0=REST, output_0=500),
             )
 
-        assert found("relu", 0.1) == []
-        for wrong in (found("relu", 0.0), found("gelu", 0.1), found("softmax", 0.1), found("avg_pool2d", 0.1)):
-            assert len(wrong) == 1
+        for kinked in ("relu", "relu_", "elu_", "l1_loss", "hinge_embedding_loss", "triplet_margin_loss"):
+            assert found(kinked, 0.1) == [], kinked
+            assert len(found(kinked, 0.0)) == 1, kinked
+        for smooth in ("gelu", "softmax", "avg_pool2d", "smooth_l1_loss", "soft_margin_loss"):
+            assert len(found(smooth, 0.1)) == 1, smooth

@@ -1,0 +1,31 @@
+"""Pairs of a plan as they are judged one after another: what a later step inherits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from compare_parts import compared_steps
+from rank_dumps import call, write_dump
+
+from msprobe_ms.comparison.terms import Verdict
+
+INPUT = np.random.default_rng(1).normal(size=(4, 8)).astype(np.float32)
+
+
+def graph(drift: float = 0.0) -> dict[str, object]:
+    """Twenty layers, of which the first gives out little more error than it takes in."""
+    calls = {f"Cell.fc{number}.Dense.forward.0": call(INPUT, INPUT + np.float32(0.5)) for number in range(20)}
+    given, result = INPUT * np.float32(1 + drift / 4), (INPUT + np.float32(0.5)) * np.float32(1 + drift)
+    return {**calls, "Cell.fc0.Dense.forward.0": call(given, result)}
+
+
+def test_a_step_inherits_nothing_from_a_call_outside_a_graph_without_a_counterpart(tmp_path: Path) -> None:
+    for step, drift in ((0, 0.0), (1, 1e-5)):
+        for side, name in (("target", "ones"), ("golden", "zeros")):
+            layers = graph(drift if side == "target" else 0.0)
+            write_dump(tmp_path / f"{side}/graph/step{step}/rank0", layers)
+            write_dump(tmp_path / f"{side}/pynative/step{step}/rank0", {f"Mint.{name}.0.forward": call(INPUT, INPUT)})
+    found = compared_steps(tmp_path / "target", tmp_path / "golden").found
+    assert [each.inherits for each in found] == [None] * 4 and any(each.differing for each in found)
+    assert {each.verdict for each in found} == {Verdict.CONSISTENT}
