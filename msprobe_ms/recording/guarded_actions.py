@@ -11,6 +11,7 @@ from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers
 from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
 from msprobe_ms.recording.step import Step
+from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.guard import guarded, tell
 from msprobe_ms.support.log import LogOnce
 from msprobe_ms.support.translation import tr
@@ -35,6 +36,8 @@ class GuardedActions(ABC):
         try:
             alone = partial(self._guarded, where, action, pause)
             self._guarded(where, partial(one_by_one, action, alone), partial(one_by_one, pause, pause))
+        except MsprobeError as error:
+            raise error.with_traceback(None) from None  # the user's mistake: our frames tell nothing
         except (MemoryError, RecursionError) as error:  # before anything was done
             try:
                 tell(partial(self._say_failed, where), error)

@@ -14,7 +14,7 @@ from recording import SKETCH, leaves, read_step, recording, same_sketch
 from torch import nn as torch_nn
 
 import msprobe_ms.arrays.statistics
-import msprobe_ms.frameworks.base
+import msprobe_ms.frameworks.interface.tensors
 import msprobe_ms.frameworks.mindspore.arrays
 import msprobe_ms.pytorch
 from msprobe_ms.arrays.sketch import decode, distance, sketch
@@ -82,7 +82,7 @@ def test_a_tensor_that_is_read_in_parts_has_the_same_sketch(
 ) -> None:
     whole = mindspore_leaf(tmp_path / "whole"), pytorch_leaf(tmp_path / "whole_of_pytorch")
     monkeypatch.setattr(msprobe_ms.arrays.statistics, "LARGE", 1000)
-    for module in (msprobe_ms.frameworks.base, msprobe_ms.frameworks.mindspore.arrays):
+    for module in (msprobe_ms.frameworks.interface.tensors, msprobe_ms.frameworks.mindspore.arrays):
         monkeypatch.setattr(module, "parts", partial(msprobe_ms.arrays.statistics.parts, most=700))
     parts = mindspore_leaf(tmp_path / "parts"), pytorch_leaf(tmp_path / "parts_of_pytorch")
     assert all(same_sketch(one[SKETCH], other[SKETCH]) for one, other in zip(whole, parts, strict=True))

@@ -160,7 +160,7 @@ def test_another_network_is_refused_in_words(tmp_path: Path) -> None:
         "    print(error)\n"
     )
     assert run_script("-c", code, cwd=tmp_path).strip() == (
-        "start: model is a ReLU; give a torch.nn.Module or a list of them"
+        "start: model is a ReLU, a network of MindSpore: import PrecisionDebugger from msprobe_ms.mindspore"
     )
 
 
