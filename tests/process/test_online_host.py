@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from subprocess import CompletedProcess
 import numpy as np
 import pytest
 from forked import run_forked
-from processes import environment, free_port
+from processes import environment, eventually, free_port
 
 from msprobe_ms.remote.certificates import make_certificates
 
@@ -154,7 +155,7 @@ def test_tables_of_a_host_are_those_of_the_dump_whoever_is_killed(tmp_path: Path
     ends = [np.load(tmp_path / folder / "end.npz") for folder in ("plain", "whole")]
     for name in ends[0].files:
         np.testing.assert_array_equal(ends[0][name], ends[1][name], name)
-    assert list((tmp_path / "whole" / "sent").iterdir()) == [] == list((tmp_path / "dead" / "sent").iterdir())
+    assert eventually(lambda: os.listdir(tmp_path / "whole" / "sent") + os.listdir(tmp_path / "dead" / "sent")) == []
     assert not [line for line in senders() if str(tmp_path) in line]
 
     tables = tmp_path / "tables"

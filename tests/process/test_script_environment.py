@@ -17,6 +17,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from processes import interruptible
 from repository import ROOT
 
 from msprobe_ms.recording.calls import _frame_text
@@ -192,7 +193,7 @@ def test_an_interrupt_from_outside_ends_it_by_the_signal(handled: bool, tmp_path
     for arguments in (["train.py"], [*OURS, "train.py"]):
         process = subprocess.Popen(
             [sys.executable, *arguments], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=interruptible,
         )  # fmt: skip
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
