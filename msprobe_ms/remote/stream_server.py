@@ -92,6 +92,8 @@ class StreamServer:
             )
         except (OSError, asyncio.IncompleteReadError, asyncio.TimeoutError, ssl.SSLError):
             pass  # it is gone, and comes again if it wants to
+        except asyncio.CancelledError:
+            pass  # the server stops, or the client has another connection: asyncio would print a traceback
         finally:
             self._tasks.discard(task)
             client = receiver.client and receiver.client.hello.client

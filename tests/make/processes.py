@@ -1,4 +1,4 @@
-"""What processes that tests start need: an environment that finds the package and its tools, a free port, time to end."""
+"""What processes that tests start need: an environment with the package and its tools, a free port, time to end."""
 
 from __future__ import annotations
 

@@ -221,3 +221,19 @@ def test_a_client_says_no_word_to_a_server_of_another_authority_or_name(
         await host.stop()
 
     asyncio.run(run())
+
+
+def test_a_host_that_stops_says_nothing_of_connections_that_are_open(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def run() -> None:
+        host = Host(tmp_path / "in")
+        reader, writer = await connect(await host.listen(HERE))
+        writer.write(head(text_of(hello("rank0-a"))))
+        assert isinstance(from_server(await read_text(reader) or ""), Welcome)
+        await host.stop()
+        await asyncio.sleep(0.05)
+        writer.close()
+
+    asyncio.run(run())
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
