@@ -45,6 +45,8 @@ if _EXAMPLES is None and hasattr(providers, "_get_local_constants"):
 
 #: Folders with long files before those with short ones, so that no worker is left alone with a long one.
 _ORDER = ("process", "installs", "frameworks", "attacks", "browser", "site", "unit")
+#: The file whose tests run.
+_FILE = pytest.StashKey[Path]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -74,9 +76,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Leave the frameworks and the tests themselves, half a million objects, out of every garbage collection."""
+    """Leave the tests themselves out of every garbage collection, and collect less often."""
     gc.freeze()
+    gc.set_threshold(5_000)
     gc.enable()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave what earlier files have imported, some hundred thousand objects, out of every garbage collection."""
+    if item.config.stash.get(_FILE, None) != item.path:
+        item.config.stash[_FILE] = item.path
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)
