@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -16,6 +15,7 @@ from msprobe_ms.accuracy.execution.companion import CannotStart, Companion
 from msprobe_ms.accuracy.execution.messages import DEVICE, REFERENCE, Answer, Raised, Ran, Refused, Request, Role
 from msprobe_ms.accuracy.execution.recorded import aligned_gradients, recorded_source
 from msprobe_ms.accuracy.judging.reasons import DATA_FILE_MISSING, NO_REFERENCE
+from msprobe_ms.accuracy.memory import missing_memory
 from msprobe_ms.accuracy.options import Options
 from msprobe_ms.accuracy.precision import raise_leaf, reference_dtype
 from msprobe_ms.accuracy.reference_runs import Data, nearby
@@ -25,12 +25,6 @@ from msprobe_ms.dump.dialects import apis_of
 from msprobe_ms.frameworks.api_calls import Arguments, Value
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 from msprobe_ms.support.translation import tr
-from msprobe_ms.support.workers import free_memory
-
-#: What a check holds at most of its arguments and results, as float64: sets of arguments, two sides, copies.
-_COPIES = 16
-#: Bytes that there are, whatever the system says.
-_SMALL = 64 << 20
 
 
 class Skip(Exception):
@@ -83,9 +77,7 @@ class Sides:
     def _fits_memory(self) -> None:
         call = self._call
         leaves = (*argument_leaves(self._arguments()), *(call.outputs or ()), *(call.output_gradients or ()))
-        elements = sum(math.prod(leaf.shape) for leaf in leaves if isinstance(leaf, RecordedTensor))
-        need = elements * 8 * _COPIES
-        if need > _SMALL and need > free_memory():
+        if need := missing_memory(leaves):
             raise Skip(tr("error: MemoryError: its tensors need {need:.1f} GiB here", need=need / 2**30))
 
     def _arguments(self) -> Arguments:

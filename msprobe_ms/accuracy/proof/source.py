@@ -11,6 +11,7 @@ from typing import Any
 from msprobe_ms.accuracy.calls import ApiCall, Calls, RecordedTensor, map_arguments, read_calls
 from msprobe_ms.accuracy.data import CannotDraw, drawn
 from msprobe_ms.accuracy.execution.recorded import aligned_gradients, recorded_source
+from msprobe_ms.accuracy.memory import missing_memory
 from msprobe_ms.accuracy.proof.call import Call
 from msprobe_ms.accuracy.proof.layers import Layer
 from msprobe_ms.accuracy.proof.operation import CannotRun, Operation, Workshop
@@ -133,6 +134,8 @@ class Source:
         def value(leaf: Any) -> Any:
             if not isinstance(leaf, RecordedTensor):
                 return leaf
+            if need := missing_memory([leaf]):
+                raise CannotRun(tr("{call}: its tensors need {need:.1f} GiB here", call=call.name, need=need / 2**30))
             try:
                 return source(leaf)
             except (DumpFormatError, CannotDraw) as error:
