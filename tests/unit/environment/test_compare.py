@@ -51,41 +51,6 @@ def test_settings_of_scripts_and_files_are_collected(tmp_path: Path) -> None:
     assert collection["packages"]["numpy"] == np.__version__
 
 
-@pytest.mark.parametrize("names", [("train.sh", "train.py"), ("train.py", "train.sh")])
-def test_an_option_of_a_command_line_wins_over_the_default_of_a_script(tmp_path: Path, names: tuple[str, str]) -> None:
-    (tmp_path / "train.py").write_text(
-        'parser.add_argument("--lr", default=.1)\nparser.add_argument("--epochs", default=3)'
-    )
-    sides = []
-    for rate in ("0.1", "0.01"):
-        (tmp_path / "train.sh").write_text(f"python train.py --learning-rate {rate}")
-        sides.append(collect([tmp_path / name for name in names], None, {}))
-    assert sides[1]["hyperparameters"] == {"learning-rate": 0.01, "epochs": 3}
-    assert found(compare_collections(*sides), Status.ERROR) == {"hyperparameters learning_rate": (0.1, 0.01)}
-
-
-def test_every_value_that_files_give_one_setting_is_compared_and_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    target = collected(tmp_path, "LR=1e-3\npython a.py --bs 4", model="lr: 0.1\nbatch_size: 4")
-    said = [record.getMessage() for record in caplog.records]
-    assert said == [
-        f"learning_rate has several values, and each is compared: 0.001 ({tmp_path}/train.sh), "
-        f"0.1 ({tmp_path}/model.yaml)"
-    ]
-    golden = collected(tmp_path, "LR=1e-3\npython a.py --bs 4", model="lr: 0.2\nbatch_size: 4")
-    rows = compare_collections(target, golden)
-    assert found(rows, Status.ERROR) == {"hyperparameters learning_rate": ([1e-3, 0.1], [1e-3, 0.2])}
-    assert "  error: hyperparameters learning_rate: 0.001; 0.1, golden 0.001; 0.2" in environment_lines(rows)
-
-
-def test_variables_of_a_shell_script_are_filled_in_but_for_secrets(tmp_path: Path) -> None:
-    script = 'LR=1e-4\nAPI_KEY=abc\nrun --lr $LR --wd ${WD:-0.1} --seed ${1} --header "x ${API_KEY}"'
-    assert collected(tmp_path, script)["hyperparameters"] == {
-        "LR": 1e-4, "API_KEY": "(not kept)", "lr": 1e-4, "wd": 0.1, "header": "x ${API_KEY}",
-    }  # fmt: skip
-
-
 def test_weights_without_counterparts_are_not_compared_rather_than_different() -> None:
     def side(*names: str) -> Collection:
         return {section: {} for section in SECTIONS} | {"weights": {name: {"norm": 1.0} for name in names}}
