@@ -113,7 +113,7 @@ def _row(section: str, name: str, target: Any, golden: Any) -> ConfigRow:
     if section in ("dataset", "weights"):
         note = _tensors_differ(target, golden)
         return ConfigRow(section, name, target, golden, Status.ERROR if note else Status.PASS, note)
-    if same(target, golden):
+    if target == golden if section == "packages" else same(target, golden):  # version 2.10 is not 2.1
         return ConfigRow(section, name, target, golden, Status.PASS)
     status = Status.ERROR
     if section == "packages":

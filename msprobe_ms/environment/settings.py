@@ -30,6 +30,10 @@ class Given(Enum):
     VALUE = "value"
 
 
+#: Texts of truth values → the numbers that Python has for them.
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
 class Setting(NamedTuple):
     """A value that a file gives."""
 
@@ -92,7 +96,7 @@ def together(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two settings are equal: as numbers, ``1e-4`` is ``0.0001``; as texts, ``True`` is ``true``.
+    """Return whether two settings are equal: as numbers, ``1e-4`` is ``0.0001``; ``True`` is ``true`` and 1.
 
     Of lists, which hold all values of a setting, the order means nothing.
     """
@@ -106,7 +110,8 @@ def plain(value: Any) -> Hashable:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         # A framework's constant and its name: PYNATIVE_MODE, "pynative".
-        return str(value).strip().lower().removesuffix("_mode")
+        text = str(value).strip().lower().removesuffix("_mode")
+        return _TRUTH.get(text, text)
     return "nan" if math.isnan(number) else number
 
 

@@ -63,7 +63,7 @@ def test_weights_without_counterparts_are_not_compared_rather_than_different() -
 
 
 def test_equal_environments_are_equal_however_they_are_spelled(tmp_path: Path) -> None:
-    one = collected(tmp_path, "run --lr 0.0001 --micro-batch-size 2 --bf16 true --seed 1 --output_dir a")
+    one = collected(tmp_path, "run --lr 0.0001 --micro-batch-size 2 --bf16 --seed 1 --output_dir a")
     other = collected(tmp_path, "run --learning-rate=1e-4 --batch_size 2 --bf16 True --seed 1 --output_dir b")
     assert {row.status for row in compare_collections(one, other)} == {Status.PASS}
 
@@ -84,6 +84,11 @@ def test_what_changes_numbers_is_an_error_and_what_may_a_warning(tmp_path: Path)
     assert set(found(rows, Status.WARNING)) == {
         "packages pytest", "environment OMP_NUM_THREADS", "hyperparameters warmup",
     }  # fmt: skip
+
+
+def test_versions_are_no_numbers() -> None:
+    sides = [{section: {} for section in SECTIONS} | {"packages": {"numpy": version}} for version in ("2.10", "2.1")]
+    assert found(compare_collections(*sides), Status.ERROR) == {"packages numpy": ("2.10", "2.1")}
 
 
 def test_values_that_may_be_secret_and_variables_of_others_are_not_kept(tmp_path: Path) -> None:
