@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.dump.dialects import API_PREFIXES, DIALECTS, JIT, KERNEL, MINDSPORE, apis_by_prefixes
-from msprobe_ms.dump.names import ATTRIBUTES, BACKWARD, FORWARD, EntryName, parse_entry
+from msprobe_ms.dump.names import ATTRIBUTES, BACKWARD, DEBUG, FORWARD, EntryName, parse_entry
 from msprobe_ms.dump.reading.items import DEEPEST
 from msprobe_ms.dump.reading.json_stream import members
 from msprobe_ms.frameworks.api_calls import Arguments, DtypeArgument, Value
@@ -173,6 +173,8 @@ def _what(parsed: EntryName | None) -> str:
         return tr("a compiled function")
     if parsed is not None and parsed.prefix == KERNEL:
         return tr("a kernel")
+    if parsed is not None and parsed.direction == DEBUG:
+        return tr("saved value (such as the loss)")
     return tr("not an API call")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from msprobe_ms.accuracy.judging.model import ApiResult, Status
+from msprobe_ms.accuracy.judging.reasons import was_left_out
 from msprobe_ms.dump.names import DEBUG, parse_entry
 from msprobe_ms.support.translation import tr, tr_beginning
 
@@ -17,11 +18,13 @@ class Checked:
 
     ``results``  one for each call, in the order of the dump; then one for each entry that is none
     ``resumed``  results that an earlier run had left
+    ``errors``   the folder of tensors and scripts of wrong calls; None where they are not kept
     """
 
     results: list[ApiResult] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
     resumed: int = 0
+    errors: Path | None = None
 
     @property
     def statuses(self) -> Counter[Status]:
@@ -36,15 +39,30 @@ class Checked:
         return self.statuses[Status.ERROR] > 0
 
     @property
-    def lacks_calls(self) -> bool:
-        """Whether a call was not checked; a saved value is none."""
-        return any(
-            Status.SKIP in (result.forward, result.backward) and not _is_saved(result.name) for result in self.results
+    def judged(self) -> Counter[str]:
+        """How many calls were judged in each direction, and at all: ``forward``, ``backward``, ``calls``."""
+        counts = Counter[str]()
+        for result in self.results:
+            directions = [name for name in ("forward", "backward") if getattr(result, name) not in (None, Status.SKIP)]
+            counts.update([*directions, *(["calls"] if directions else [])])
+        return counts
+
+    @property
+    def lacking(self) -> int:
+        """How many API calls could not be checked; modules and saved values are none, nor what the user left out."""
+        return sum(
+            Status.SKIP in (result.forward, result.backward) and _is_call(result) and not was_left_out(result.message)
+            for result in self.results
         )
 
     @property
+    def holds_no_calls(self) -> bool:
+        """Whether a dump held something, and no API call."""
+        return bool(self.results) and not any(map(_is_call, self.results))
+
+    @property
     def unchecked(self) -> Counter[str]:
-        """How many calls were not checked, forward or backward, by reason."""
+        """How many entries were not checked, forward or backward, by reason."""
         return Counter(
             tr_beginning(result.message) or tr("not checked")
             for result in self.results
@@ -52,6 +70,6 @@ class Checked:
         )
 
 
-def _is_saved(name: str) -> bool:
-    parsed = parse_entry(name)
-    return parsed is not None and parsed.direction == DEBUG
+def _is_call(result: ApiResult) -> bool:
+    parsed = parse_entry(result.name)
+    return parsed is None or not (parsed.is_module or parsed.direction == DEBUG)

@@ -20,6 +20,11 @@ from msprobe_ms.support.files import DEFAULT
 _SIDES = ("bench", "device")
 
 
+def error_folder(folder: Path, timestamp: str) -> Path:
+    """Return where the tensors of wrong calls go, beside the tables of a check."""
+    return folder / f"error_data_{timestamp}"
+
+
 class ErrorData:
     """Writes the files of one call into a folder of all calls.
 

@@ -18,6 +18,7 @@ from msprobe_ms.accuracy.calls import (
     flat_leaves,
     map_arguments,
 )
+from msprobe_ms.accuracy.judging.reasons import IN_BLACK_LIST, NOT_IN_WHITE_LIST, same_arguments
 from msprobe_ms.dump.dialects import COLLECTIVE_PREFIXES, JIT
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed, suggestion
@@ -54,7 +55,7 @@ def select(calls: Calls, selection: Selection) -> Selected:
         reason = reason_against(call, selection)
         if not reason and selection.once:
             first = seen.setdefault(_description(call), call.name)
-            reason = tr("same arguments as {first}", first=first) if first != call.name else ""
+            reason = same_arguments(first) if first != call.name else ""
         if reason:
             selected.skipped[call.name] = reason
         else:
@@ -67,9 +68,9 @@ def reason_against(call: ApiCall, selection: Selection) -> str:
     """Return why a call is not checked; "" where it is."""
     names = _names(call)
     if not selection.black_list.isdisjoint(names):
-        return tr("in black list")
+        return IN_BLACK_LIST
     if selection.white_list and selection.white_list.isdisjoint(names):
-        return tr("not in white list")
+        return NOT_IN_WHITE_LIST
     if reason := unchecked_reason(call.prefix, call.api):
         return reason
     if call.arguments is None:

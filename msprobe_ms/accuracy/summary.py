@@ -15,22 +15,39 @@ _MOST_ERRORS, _MOST_WARNINGS, _MOST_REASONS = 10, 3, 8
 
 
 def verdict_line(dump: Path | str, checked: Checked) -> str:
-    """Say how many results were judged, and how."""
-    counts = checked.statuses
-    judged = sum(counts[status] for status in (Status.PASS, Status.WARNING, Status.ERROR))
+    """Say how many calls were judged, and how; a call has a status for each direction."""
+    counts, judged = checked.statuses, checked.judged
     word = tr("ERROR") if checked.failed else tr("PASS") if judged else tr("NOTHING CHECKED")
     return tr_count(
-        "{word}: {dump}: {judged} results judged: {passed} pass, {warned} warning, {wrong} error; 1 call not checked",
-        "{word}: {dump}: {judged} results judged: {passed} pass, {warned} warning, {wrong} error; "
-        "{count} calls not checked",
+        "{word}: {dump}: {calls} judged ({forward} forward, {backward} backward): {passed} pass, {warned} warning, "
+        "{wrong} error; 1 entry not checked",
+        "{word}: {dump}: {calls} judged ({forward} forward, {backward} backward): {passed} pass, {warned} warning, "
+        "{wrong} error; {count} entries not checked",
         checked.unchecked.total(),
         word=word,
         dump=dump,
-        judged=judged,
+        calls=tr_count("1 API call", "{count} API calls", judged["calls"]),
+        forward=judged["forward"],
+        backward=judged["backward"],
         passed=counts[Status.PASS],
         warned=counts[Status.WARNING],
         wrong=counts[Status.ERROR],
     )
+
+
+def status_reason(checked: Checked, *, strict: bool) -> str:
+    """Say why ``--exit-code`` makes the exit status 1; "" where it is 0. ``strict``: all calls are to be checked."""
+    if checked.failed:
+        return tr("exit status 1: an API is wrong")
+    if strict and not checked.judged:
+        return tr("exit status 1: --strict is given, and nothing was checked")
+    if strict and checked.lacking:
+        return tr_count(
+            "exit status 1: --strict is given, and {count} API call could not be checked",
+            "exit status 1: --strict is given, and {count} API calls could not be checked",
+            checked.lacking,
+        )
+    return ""
 
 
 def summary_lines(dump: Path | str, checked: Checked, *, drawn: bool = False) -> Iterator[str]:
@@ -63,5 +80,9 @@ def summary_lines(dump: Path | str, checked: Checked, *, drawn: bool = False) ->
             (tr("{count} {reason}", count=count, reason=reason) for reason, count in reasons.most_common()),
             _MOST_REASONS,
         )
+    if checked.holds_no_calls:
+        yield tr("  the dump holds no API calls: record them at level L1 or mix, then check again")
     for file in checked.files:
         yield tr("file: {file}", file=file)
+    if checked.errors is not None and checked.errors.is_dir():
+        yield tr("tensors and scripts of wrong calls: {folder}", folder=checked.errors)

@@ -35,6 +35,7 @@ from msprobe_ms.cli.view import add_view
 from msprobe_ms.cli.weights import add_compare_weights
 from msprobe_ms.compat.neighbour import warn_of_conflict
 from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.support.log import warn_of_language
 from msprobe_ms.support.text import for_terminal
 from msprobe_ms.support.translation import speaking, tr, translated
 
@@ -54,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _command(arguments: Sequence[str]) -> int | Callable[[], int]:
     """Do what was asked for; returns the exit status, or the script that is to be run as if nothing had been before."""
     warn_of_conflict()
+    warn_of_language()
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command is None:

@@ -31,7 +31,7 @@ Ranks are put in order by the collectives that they took part in, which levels L
 
 
 def add_overflow_check(commands: Any) -> None:
-    told = tr("find the first call or kernel that returns NaN or infinity for finite inputs")
+    told = tr("find the first call or kernel that turns finite inputs into NaN or infinity")
     parser = add_command(commands, "overflow_check", _overflow_check, told, _OVERFLOW_EPILOG)
     dump = tr("a dump.json, a rank or step folder, or raw kernel files")
     parser.add_argument("-i", "--input_path", type=Path, metavar="PATH", required=True, help=dump)

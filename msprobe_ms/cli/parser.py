@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from msprobe_ms.support.columns import display_width
-from msprobe_ms.support.translation import Message, tr, translated
+from msprobe_ms.support.translation import Message, tr, tr_list, translated
 
 #: What argparse says of a value that is not among the accepted ones, with quotes or without.
 _INVALID = re.compile(r"invalid choice: (?P<quote>['\"]?)(?P<given>.*?)(?P=quote) \(choose from (?P<accepted>.*)\)\Z")
@@ -43,7 +43,7 @@ _HELP = (
 )
 
 #: The colon behind a heading in Chinese.
-_HEADING = re.compile("(?<=[\u4e00-\u9fff）]):$", re.MULTILINE)
+_HEADING = re.compile("^(.*[\u4e00-\u9fff].*):$", re.MULTILINE)
 #: What does not begin a line.
 _CLOSING = "，。；：、！？）》」”"
 #: Accepted values that are all named beside the one that may be meant.
@@ -55,7 +55,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
     def format_help(self) -> str:
         """The help; behind a heading in Chinese stands its own colon."""
-        return _HEADING.sub("：", super().format_help())
+        return _HEADING.sub(r"\1：", super().format_help())
 
     def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
         super().add_usage(usage, actions, groups, translated(tr("usage: ")) if prefix is None else prefix)
@@ -165,9 +165,15 @@ def _mistake(text: str) -> str:
     for template in _MISTAKES:
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>.*?)", re.escape(template))
         if found := re.fullmatch(pattern, text, re.DOTALL):
-            parts = found.groupdict()
-            return tr(template, **{name: _mistake(part) if name == "mistake" else part for name, part in parts.items()})
+            return tr(template, **{name: _part(name, text) for name, text in found.groupdict().items()})
     return text
+
+
+def _part(name: str, text: str) -> str:
+    """A part of what argparse says, as a message or as it stands."""
+    if name == "choices":
+        return tr_list(each.strip("'\"") for each in text.split(", "))
+    return _mistake(text) if name == "mistake" else text
 
 
 def _wide_lines(text: str, width: int) -> Iterator[str]:

@@ -26,7 +26,7 @@ examples:
   msprobe run --config config.json train.py --epochs 3
   msprobe run --level L0 --step 0 -m mypackage.train
   msprobe run --exec "bash train.sh" --level L0         (every Python that it runs: shell scripts, torchrun, msrun)
-  msprobe run --check -o report train.py                (is each API right? no dump is kept)
+  msprobe run --check -o report train.py                (checks a sample of the API calls, keeps no dump)
   msprobe run --check --to 10.0.0.7:59208 --tls certificates train.py       (another machine judges)
 
 The network is the one given to value_and_grad, grad, GradOperation, TrainOneStepCell or Model; in PyTorch the outermost
@@ -47,7 +47,8 @@ def add_run(commands: Any) -> None:
     parser.add_argument(
         "--task",
         help=tr(
-            "overrides the file: statistics, tensor, structure, overflow_check, free_benchmark; at L2 exception_dump"
+            "overrides the file: statistics, tensor, structure, overflow_check, free_benchmark, grad_probe; "
+            "at L2 exception_dump"
         ),
     )
     parser.add_argument("--dump_path", metavar="DIR", help="overrides the file")

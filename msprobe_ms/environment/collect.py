@@ -9,7 +9,6 @@ import io
 import json
 import platform
 import re
-import shlex
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
@@ -20,11 +19,11 @@ from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import FORWARD
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.environment.python_settings import settings_of_python
+from msprobe_ms.environment.launch_files import settings_of
+from msprobe_ms.environment.settings import NOT_KEPT, settled
 from msprobe_ms.support.errors import DumpFormatError, UsageError
 from msprobe_ms.support.files import open_regular, replacing
 from msprobe_ms.support.translation import tr
-from msprobe_ms.support.yaml_files import UnreadableError, read_text, read_texts
 
 #: The parts of an environment, as sheets of msprobe's config_check have them.
 SECTIONS = ("packages", "environment", "hyperparameters", "random", "dataset", "weights")
@@ -36,16 +35,11 @@ _READ = (
 )  # fmt: skip
 #: Variables that may hold a secret: their values are not kept.
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
-#: The same of settings, among which there are ``num_key_value_heads`` and ``max_tokens``.
-_SECRET_SETTING = re.compile(r"(^|[._-])(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 #: Settings that seed something.
 _RANDOM = re.compile(r"(^|[._-])(seed|deterministic|shuffle|dropout)", re.IGNORECASE)
-_ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-#: Bytes of a launch file, of a collection, and settings of one file.
-_LONGEST, _LONGEST_COLLECTION, _MOST = 4 << 20, 256 << 20, 100_000
+#: Bytes of a collection.
+_LONGEST_COLLECTION = 256 << 20
 _MEMBER = "environment.json"
-#: Characters of a number; what is longer is a text.
-_LONGEST_NUMBER = 40
 
 Collection = dict[str, dict[str, Any]]
 
@@ -62,14 +56,12 @@ def collect(files: Iterable[Path], dump: Path | None, variables: Mapping[str, st
     found: Collection = {section: {} for section in SECTIONS}
     found["packages"] = dict(_packages())
     found["environment"] = {
-        name: "(not kept)" if _SECRET.search(name) else value
+        name: NOT_KEPT if _SECRET.search(name) else value
         for name, value in sorted(variables.items())
         if name.startswith(_READ)
     }
-    for file in files:
-        for name, value in _settings(file):
-            secret = isinstance(value, str) and _SECRET_SETTING.search(name)
-            found["random" if _RANDOM.search(name) else "hyperparameters"][name] = "(not kept)" if secret else value
+    for name, value in settled({str(file): settings_of(file) for file in files}).items():
+        found["random" if _RANDOM.search(name) else "hyperparameters"][name] = value
     if dump is not None:
         for step, each in _steps(dump):
             found["dataset"] |= dict(_data(step, each))
@@ -84,76 +76,6 @@ def _packages() -> Iterator[tuple[str, str]]:
         name = distribution.metadata["Name"]
         if name:
             yield name.lower().replace("_", "-"), distribution.version
-
-
-def _settings(file: Path) -> Iterator[tuple[str, Any]]:
-    try:
-        if file.suffix.lower() in (".yaml", ".yml", ".json"):
-            found = list(_flat(read_texts(file, _LONGEST)))
-        elif file.suffix.lower() == ".py":
-            found = list(settings_of_python(read_text(file, _LONGEST)))
-        else:
-            found = list(_of_shell(read_text(file, _LONGEST)))
-    except UnreadableError as error:
-        raise UsageError(f"{file}: {error}") from None
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            tr("{file}: {error}; accepted are shell scripts, yaml, json and Python scripts", file=file, error=error)
-        ) from None
-    if len(found) > _MOST:
-        raise UsageError(
-            tr("{file}: holds more than {most} settings; give the file of one training", file=file, most=_MOST)
-        )
-    yield from found
-
-
-def _flat(content: Any) -> Iterator[tuple[str, Any]]:
-    """``{"a": {"b": ["1"]}}`` as ``a.b.0`` → 1. Raises ValueError of more than hands write, as aliases make it."""
-    waiting = [("", content)]
-    for _ in range(_MOST):
-        if not waiting:
-            return
-        place, value = waiting.pop()
-        if isinstance(value, (dict, list)):
-            inside = value.items() if isinstance(value, dict) else enumerate(value)
-            waiting += [(f"{place}.{key}" if place else str(key), each) for key, each in inside][::-1]
-        elif place:
-            yield place, _value(str(value))
-    raise ValueError(tr("it holds more than {most} settings", most=_MOST))
-
-
-def _of_shell(text: str) -> Iterator[tuple[str, Any]]:
-    """Variables that a script sets, and options: ``LR=1e-4``, ``--lr 1e-4``, ``--lr=1e-4``, ``--bf16``."""
-    for line in text.replace("\\\n", " ").splitlines():
-        try:
-            words = shlex.split(line, comments=True)
-        except ValueError:  # a quotation that goes on in the next line
-            words = line.split()
-        waiting = ""
-        for word in words:
-            if word.startswith("--") and len(word) > 2:
-                if waiting:
-                    yield waiting, True
-                waiting, equal, value = word[2:].partition("=")
-                if equal:
-                    yield waiting, _value(value)
-                    waiting = ""
-            elif waiting:
-                yield waiting, _value(word)
-                waiting = ""
-            elif found := _ASSIGNMENT.fullmatch(word):
-                yield found[1], _value(found[2])
-        if waiting:
-            yield waiting, True
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text) if len(text) < _LONGEST_NUMBER else text
-        except ValueError:
-            continue
-    return text
 
 
 # -- of a dump ---------------------------------------------------------------------------------------------------------

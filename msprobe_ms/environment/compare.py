@@ -11,6 +11,7 @@ from typing import Any
 
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.environment.collect import SECTIONS, Collection
+from msprobe_ms.environment.settings import canonical, same, together
 from msprobe_ms.support.translation import tr
 from msprobe_ms.weights.names import pair_names
 
@@ -45,15 +46,6 @@ _CHOOSING = re.compile(
     r".*(DETERMINISTIC|TF32|HF32|WORKSPACE_CONFIG|PYTHONHASHSEED|ALGO|CLOSE_MATMUL|ALLOW_.*PRECISION|JIT_COMPILE|"
     r"INF_NAN_MODE|WORLD_SIZE|RANK_SIZE).*"
 )
-#: What settings are called alike → one name.
-_SYNONYMS = {
-    "lr": "learning_rate", "micro_batch_size": "batch_size", "per_device_train_batch_size": "batch_size",
-    "bs": "batch_size",
-    "wd": "weight_decay", "seq_len": "seq_length", "max_seq_length": "seq_length", "num_layer": "num_layers",
-    "num_hidden_layers": "num_layers", "beta1": "adam_beta1", "beta2": "adam_beta2",
-    "adam_epsilon": "adam_eps", "clip": "clip_grad", "max_grad_norm": "clip_grad", "random_seed": "seed",
-    "manual_seed": "seed", "num_heads": "num_attention_heads", "hidden_dim": "hidden_size",
-}  # fmt: skip
 #: Settings that say where files lie or what is told, and change no number.
 _HARMLESS = re.compile(
     r".*(path|dir|file|log|save|name|port|host|addr|interval|output|tensorboard|wandb).*|(.*[._])?out",
@@ -90,7 +82,9 @@ def _section(
     section: str, target: Mapping[str, Any], golden: Mapping[str, Any], mappings: Mappings | None
 ) -> Iterator[ConfigRow]:
     if section in ("hyperparameters", "random"):
-        target, golden = ({_canonical(name): value for name, value in side.items()} for side in (target, golden))
+        target, golden = (
+            together((canonical(name), value) for name, value in side.items()) for side in (target, golden)
+        )
     pairs = {name: name for name in target if name in golden}
     if section == "weights":
         found = pair_names(list(target), list(golden), mappings or Mappings(), warn=mappings is not None)
@@ -106,12 +100,6 @@ def _section(
             yield ConfigRow(section, name, None, value, _lone(section, name), tr("only in the golden"))
 
 
-def _canonical(name: str) -> str:
-    plain = name.lower().replace("-", "_")
-    head, dot, last = plain.rpartition(".")
-    return f"{head}{dot}{_SYNONYMS.get(last, last)}"
-
-
 def _lone(section: str, name: str) -> Status:
     """What one side alone has."""
     if section == "packages":
@@ -125,7 +113,7 @@ def _row(section: str, name: str, target: Any, golden: Any) -> ConfigRow:
     if section in ("dataset", "weights"):
         note = _tensors_differ(target, golden)
         return ConfigRow(section, name, target, golden, Status.ERROR if note else Status.PASS, note)
-    if _same(target, golden):
+    if target == golden if section == "packages" else same(target, golden):  # version 2.10 is not 2.1
         return ConfigRow(section, name, target, golden, Status.PASS)
     status = Status.ERROR
     if section == "packages":
@@ -135,15 +123,6 @@ def _row(section: str, name: str, target: Any, golden: Any) -> ConfigRow:
     elif section == "hyperparameters" and _HARMLESS.fullmatch(name):
         status = Status.PASS
     return ConfigRow(section, name, target, golden, status, tr("differs"))
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two settings are equal: as numbers, ``1e-4`` is ``0.0001``; as texts, ``True`` is ``true``."""
-    try:
-        return float(one) == float(other)
-    except (TypeError, ValueError, OverflowError):
-        # A framework's constant and its name: PYNATIVE_MODE, "pynative".
-        return len({str(each).strip().lower().removesuffix("_mode") for each in (one, other)}) == 1
 
 
 def _tensors_differ(target: Any, golden: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.environment.compare import ConfigRow, Status, section_title
+from msprobe_ms.environment.settings import shown
 from msprobe_ms.page.filtered import ASSETS, Group, filter_controls, filtered_table, status_word
 from msprobe_ms.page.template import escaped, write_static_page
 from msprobe_ms.support.translation import tr, tr_beginning, tr_join
@@ -58,7 +59,7 @@ def _value(value: Any) -> str:
     if isinstance(value, dict):
         told = {tr(name): _figure(figure) for name, figure in value.items() if figure is not None}
         return tr_join(", ", (tr("{name} {figure}", name=name, figure=figure) for name, figure in told.items()))
-    return "" if value is None else str(value)
+    return "" if value is None else shown(value)
 
 
 def _figure(figure: Any) -> str:

@@ -7,11 +7,13 @@ command line options, and arguments of calls that set up a training (optimizer, 
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from msprobe_ms.environment.settings import Given, Setting
 from msprobe_ms.support.translation import tr
 
 
@@ -45,8 +47,8 @@ _CONFIGURATION = re.compile(r"\w*(Config|Args|Arguments|Settings|Hyperparameters
 _NONE = object()
 
 
-def settings_of_python(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of each setting in the text of a script. Raises ValueError where it is no Python."""
+def settings_of_python(text: str) -> Iterator[Setting]:
+    """Yield each setting in the text of a script. Raises ValueError where it is no Python."""
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -55,10 +57,10 @@ def settings_of_python(text: str) -> Iterator[tuple[str, Any]]:
         ) from None
     statements = list(_outer(tree.body))
     constants = dict(_constants(statements, _assigned(tree)))
-    yield from constants.items()
+    yield from itertools.starmap(Setting, constants.items())
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and _is_configuration(node):
-            yield from _constants(node.body, Counter())
+            yield from (Setting(name, value, Given.DEFAULT) for name, value in _constants(node.body, Counter()))
     met: Counter[str] = Counter()
     for call in ast.walk(tree):
         if isinstance(call, ast.Call):
@@ -159,7 +161,7 @@ def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _of_call(call: ast.Call, constants: Mapping[str, Any], met: Counter[str]) -> Iterator[tuple[str, Any]]:
+def _of_call(call: ast.Call, constants: Mapping[str, Any], met: Counter[str]) -> Iterator[Setting]:
     callee = _last_name(call.func)
     if callee == "add_argument":
         yield from _of_option(call, constants)
@@ -174,13 +176,13 @@ def _of_call(call: ast.Call, constants: Mapping[str, Any], met: Counter[str]) ->
         met[role.prefix] += 1
     number = met[role.prefix] if met[role.prefix] > 1 else ""
     for name, value in found:
-        yield f"{role.prefix[:-1]}{number}.{name}" if role.prefix else name, value
+        yield Setting(f"{role.prefix[:-1]}{number}.{name}" if role.prefix else name, value)
 
 
-def _of_option(call: ast.Call, constants: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _of_option(call: ast.Call, constants: Mapping[str, Any]) -> Iterator[Setting]:
     """The default of an option of the command line, under its name."""
     flags = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
     name = next((flag.lstrip("-") for flag in flags if flag.startswith("--")), flags[0].lstrip("-") if flags else "")
     for keyword in call.keywords:
         if name and keyword.arg == "default":
-            yield from _flat(name, keyword.value, constants)
+            yield from (Setting(*pair, Given.DEFAULT) for pair in _flat(name, keyword.value, constants))

@@ -14,8 +14,9 @@ from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.environment.collect import SECTIONS
 from msprobe_ms.environment.compare import ConfigRow, Status, section_title
 from msprobe_ms.environment.page import write_environments_page
+from msprobe_ms.environment.settings import shown
 from msprobe_ms.page.filtered import status_word
-from msprobe_ms.support.translation import tr, tr_join
+from msprobe_ms.support.translation import tr, tr_count, tr_join
 from msprobe_ms.weights.names import NAMES_DIFFER
 
 _TITLES = ("section", "name", "target", "golden", "result", "note")
@@ -47,14 +48,15 @@ def _cells(row: ConfigRow) -> list[Cell]:
 def _cell(value: Any) -> Cell:
     if isinstance(value, float) or (isinstance(value, int) and abs(value) < 1 << 53):
         return value
-    return value if value is None else str(value)
+    return value if value is None else shown(value)
 
 
 def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
     """Say how much differs, then what, what changes numbers first."""
-    counts = Counter(row.status for row in rows)
+    compared, unpaired = _by_pairing(rows)
+    counts = Counter(row.status for row in compared)
     differing = counts[Status.ERROR]
-    alike = tr("MOSTLY EQUAL") if counts[Status.WARNING] else tr("EQUAL")
+    alike = tr("MOSTLY EQUAL") if counts[Status.WARNING] or unpaired else tr("EQUAL")
     verdict = tr("DIFFERENT") if differing else alike
     yield (
         tr(
@@ -62,13 +64,13 @@ def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
             "them ({by_section})",
             verdict=verdict,
             differing=differing,
-            count=len(rows),
+            count=len(compared),
             counts=counts[Status.WARNING],
-            by_section=tr_join(", ", _by_section(rows)),
+            by_section=tr_join(", ", _by_section(compared, len(unpaired))),
         )
     )
     for status in (Status.ERROR, Status.WARNING):
-        found = [row for row in rows if row.status is status]
+        found = [row for row in compared if row.status is status]
         for row in found[:_TOLD]:
             yield tr(
                 "  {status}: {section} {name}: {told}",
@@ -79,26 +81,40 @@ def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
             )
         if len(found) > _TOLD:
             yield tr("  and {count} more of {value}", count=len(found) - _TOLD, value=status_word(status.value))
-    weights = [row for row in rows if row.section == "weights"]
-    if any(row.golden is None for row in weights) and any(row.target is None for row in weights):
+    if {row.golden is None for row in unpaired} == {True, False}:
         yield NAMES_DIFFER
 
 
-def _by_section(rows: Sequence[ConfigRow]) -> Iterator[str]:
+def _by_pairing(rows: Sequence[ConfigRow]) -> tuple[list[ConfigRow], list[ConfigRow]]:
+    """The rows that were compared, and weights that were not, as names differ or one side has none at all.
+
+    A weight that one side has beside those of the other is a difference.
+    """
+    weights = [row for row in rows if row.section == "weights"]
+    lone = [row for row in weights if None in (row.target, row.golden)]
+    names_differ = {row.golden is None for row in lone} == {True, False}
+    unpaired = lone if names_differ or len(lone) == len(weights) else []
+    left_out = set(map(id, unpaired))
+    return [row for row in rows if id(row) not in left_out], unpaired
+
+
+def _by_section(compared: Sequence[ConfigRow], unpaired: int) -> Iterator[str]:
+    """How much of each section differs. ``unpaired``: weights that were not compared."""
     for section in SECTIONS:
-        own = [row for row in rows if row.section == section]
+        own = [row for row in compared if row.section == section]
         bad = sum(row.status is Status.ERROR for row in own)
-        if own and section == "weights" and all(None in (row.target, row.golden) for row in own):
-            yield tr("{section} not compared: none of {count} paired", section=section_title(section), count=len(own))
-            continue
-        yield (
-            tr("{section} {bad} of {count}", section=section_title(section), bad=bad, count=len(own))
-            if own
-            else tr("{section} not collected", section=section_title(section))
-        )
+        title = section_title(section)
+        if own:
+            yield tr("{section} {bad} of {count}", section=title, bad=bad, count=len(own))
+        if unpaired and section == "weights":
+            yield tr_count("{count} weight not compared", "{count} weights not compared", unpaired)
+        elif not own:
+            yield tr("{section} not collected", section=title)
 
 
 def _told(row: ConfigRow) -> str:
     if isinstance(row.target, dict) or isinstance(row.golden, dict):
         return row.note
-    return tr("{target}, golden {golden}", target=row.target, golden=row.golden) if row.note == "differs" else row.note
+    if row.note != "differs":
+        return row.note
+    return tr("{target}, golden {golden}", target=shown(row.target), golden=shown(row.golden))

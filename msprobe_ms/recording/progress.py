@@ -16,7 +16,7 @@ from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.dump.reading.locate import other_processes
 from msprobe_ms.dump.writing.export import Progress
 from msprobe_ms.support.interruptions import interrupts
-from msprobe_ms.support.log import logger
+from msprobe_ms.support.log import logger, warn_of_language
 from msprobe_ms.support.translation import tr, tr_count, tr_list
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def speaks(config: Config, rank: int | None) -> bool:
 
 
 def say_what_is_ignored(config: Config) -> None:
-    """Say of which keys that were given nothing comes."""
+    """Say of which keys that were given nothing comes, and of a language that is not there."""
+    warn_of_language()
     ignored = [key for key in config.ignored if key.rpartition(".")[2] != "precision"]
     if ignored:
         logger.info(tr("these configuration keys have no effect here: {ignored}", ignored=tr_list(ignored)))
@@ -47,7 +48,7 @@ def say_last_step_ended(config: Config) -> None:
     logger.info(
         tr(
             "msprobe ends successfully: step {max} was the last that is selected, training goes on "
-            "unrecorded; {dump_path}",
+            "unrecorded; the dump is in {dump_path}",
             max=max(config.step),
             dump_path=config.dump_path,
         )
@@ -133,17 +134,18 @@ class Status:
 
 
 def _bytes_below(folder: Path) -> int:
-    """Bytes of all files below ``folder``; what is gone meanwhile counts nothing."""
-    total = 0
+    """Bytes of all files below ``folder``, of several hard links once; what is gone meanwhile counts nothing."""
+    sizes: dict[tuple[int, int], int] = {}
     for place, _, names in os.walk(folder):
         for name in names:
             try:
-                total += os.lstat(os.path.join(place, name)).st_size
+                found = os.lstat(os.path.join(place, name))
             except OSError as error:
                 if interrupts(error):
                     raise
                 continue
-    return total
+            sizes[found.st_dev, found.st_ino] = found.st_size
+    return sum(sizes.values())
 
 
 def _readable(count: int) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from functools import cache
 from typing import Any
 
 from msprobe_ms.support.interruptions import suppress_own
 from msprobe_ms.support.text import for_terminal
-from msprobe_ms.support.translation import translated
+from msprobe_ms.support.translation import LANGUAGES, VARIABLE, refused_language, tr, tr_list, translated
 
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
 
@@ -76,3 +77,18 @@ class LogOnce:
         if kind not in self._said:
             self._said.add(kind)
             logger.log(level, "%s", text)
+
+
+def warn_of_language() -> None:
+    """Warn, once, where ``MSPROBE_LANG`` asks for a language that is not there."""
+    if refused := refused_language():
+        _warn_of_language(refused)
+
+
+@cache
+def _warn_of_language(refused: str) -> None:
+    accepted = tr_list(LANGUAGES)
+    logger.warning(
+        tr("{variable}={refused} is ignored; accepted are {accepted}", variable=VARIABLE, refused=refused,
+           accepted=accepted)
+    )  # fmt: skip

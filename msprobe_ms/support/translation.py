@@ -40,7 +40,7 @@ _SIGN = re.compile("[，。：；？！、（）“”]")
 _COLUMN = re.compile(r"(?P<side>[<>]?)(?P<width>\d+)")
 #: A field so wide as no message has one.
 _WIDTH = re.compile(r"\{\w*:[^{}]*\d{4}")
-#: What templates without words put between their fields, as it is beside Chinese.
+#: What templates without words put between their fields, as it is where one of these holds Chinese.
 _WIDE: Mapping[str, str] = {", ": "，", ": ": "：", "; ": "；", " (": "（"}
 _CLOSING: Mapping[str, str] = {")": "）", "): ": "）：", "), ": "），", "); ": "）；"}
 
@@ -220,6 +220,12 @@ def language() -> str:
     return "zh" if locale.lower().startswith("zh") else "en"
 
 
+def refused_language() -> str:
+    """Return what ``MSPROBE_LANG`` asks for and is not there; "" where that is nothing."""
+    wanted = os.environ.get(VARIABLE, "")
+    return "" if wanted in LANGUAGES else wanted
+
+
 @contextlib.contextmanager
 def speaking(name: str | None) -> Iterator[None]:
     """Tell messages in this language, here and in processes that begin meanwhile; None leaves it as it is."""
@@ -302,7 +308,7 @@ def _filled(template: str, values: Mapping[str, Any]) -> str:
     for piece, after in zip(pieces, [*pieces[1:], ""], strict=True):
         if piece[0] == ")" and filled.count("（") > filled.count("）"):
             piece = _CLOSING.get(piece, piece)
-        if piece in _WIDE and (_CHINESE.match(filled[-1:]) or filled.endswith("）") or _CHINESE.match(after)):
+        if piece in _WIDE and (_CHINESE.search(filled) or _CHINESE.search(after)):
             piece = _WIDE[piece]
         filled = _beside(filled, piece)
     return filled

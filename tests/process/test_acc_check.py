@@ -193,7 +193,8 @@ HEALTHY = {
 def test_tables_do_not_depend_on_workers_or_on_interruptions(tmp_path: Path) -> None:
     dump = write_dump(tmp_path, HEALTHY)
     said = run(dump, tmp_path / "two", "-n", "2")
-    assert said.startswith(f"PASS: {dump}: 20 results judged: 20 pass, 0 warning, 0 error; 0 calls not checked")
+    judged = "20 API calls judged (20 forward, 0 backward): 20 pass, 0 warning, 0 error; 0 entries not checked"
+    assert said.startswith(f"PASS: {dump}: {judged}")
     expected = digests(tmp_path / "two")
     output = tmp_path / "killed"
     process = subprocess.Popen(command(dump, output), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

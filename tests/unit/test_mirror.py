@@ -13,7 +13,7 @@ UNIT = Path(__file__).parent
 
 #: Folder → modules that other files test: frameworks by tests/frameworks, others by those of what uses them.
 WITHOUT = """
-accuracy: checked error_data options overflow summary
+accuracy: checked error_data options overflow
 accuracy/execution: check companion in_workers messages recorded roles run runnable server sides single_call
 accuracy/online: checker checker_process driver
 accuracy/proof: call prove source statistical

@@ -9,6 +9,7 @@ from typing import Any
 
 from msprobe_ms.accuracy.calls import Calls
 from msprobe_ms.accuracy.checked import Checked
+from msprobe_ms.accuracy.error_data import error_folder
 from msprobe_ms.accuracy.execution.check import Task, check, skipped
 from msprobe_ms.accuracy.execution.in_workers import in_workers
 from msprobe_ms.accuracy.execution.journal import run_key
@@ -53,7 +54,8 @@ def check_calls(
     with opened_journal(output, run_key(options.dump, _telling(options, selection)), resumed) as (journal, timestamp):
         done = {name: ApiResult.from_json(content) for name, content in journal.done.items()}
         checked.resumed = len(done)
-        errors = journal.path.with_name(f"error_data_{timestamp}") if options.save_errors else None
+        errors = error_folder(journal.path.parent, timestamp) if options.save_errors else None
+        checked.errors = errors
         waiting = [Task(call, options, errors) for call in chosen.calls if call.name not in done]
         progress(len(done), len(chosen.calls))
 

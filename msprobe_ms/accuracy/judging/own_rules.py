@@ -123,7 +123,8 @@ def _rounding(
     b, d, format_ = wide(bench.values), wide(device.values), float_format(device.dtype)
     assert format_ is not None
     roundings, rule = _roundings(api, kind, device, thresholds, size)
-    allowed = roundings * _steps(bench, device, scales, _floor(kind, scales, size))
+    floor = _floor(kind, scales, size)
+    allowed = roundings * _steps(bench, device, scales, floor)
     if parse_dtype(device.dtype).name in _FLUSHED:
         allowed += format_.smallest_normal
     with np.errstate(all="ignore"):
@@ -131,7 +132,8 @@ def _rounding(
         excess = np.where(np.isinf(allowed), 0.0, errors / allowed)
     worst = place_of(int(np.argmax(excess)), excess.shape)
     most = float(excess[worst])
-    unit = float(spacing(scales.magnitudes[worst], format_))
+    # Of the size that `allowed` is counted by: beside an element that is 0, its own ULP would be tiny.
+    unit = float(spacing(np.maximum(scales.magnitudes[worst], floor), format_))
     found = {ULP: float(errors[worst]) / unit, ALLOWED: float(allowed[worst]) / unit, EXCESS: most}
     if most <= 1.0:
         return Finding(Status.PASS, rule, "", found)

@@ -50,6 +50,20 @@ def failed(error: BaseException) -> str:
     return tr("error: {what}", what=f"{type(error).__name__}: {lines[0].strip()}".removesuffix(": "))
 
 
+def same_arguments(first: str) -> str:
+    """Say that a call is left out, as it differs from an earlier one only in the values of tensors."""
+    return tr("same arguments as {first}", first=first)
+
+
+def was_left_out(message: str) -> bool:
+    """Return whether a call was not checked because the user did not want it.
+
+    >>> [was_left_out(each) for each in (IN_BLACK_LIST, same_arguments("Mint.sub.0"), NO_REFERENCE)]
+    [True, True, False]
+    """
+    return message in (IN_BLACK_LIST, NOT_IN_WHITE_LIST) or message.startswith(same_arguments(""))
+
+
 def kind(message: str) -> str:
     """Return what a reason is counted under: numbers and texts of errors left out.
 

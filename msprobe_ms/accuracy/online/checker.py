@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from msprobe_ms.accuracy.calls import ApiCall, Calls, read_calls
+from msprobe_ms.accuracy.error_data import error_folder
 from msprobe_ms.accuracy.execution.check import Task, check, skipped
 from msprobe_ms.accuracy.execution.runs import opened_journal
 from msprobe_ms.accuracy.judging.model import ApiResult, Status
@@ -46,7 +47,7 @@ class Checker:
         """``reason``: why what is left is not judged any more; "" where it is."""
         self._spool, self._judging, self._table, self._reason = spool, judging, table, reason
         self._options = _options(judging)
-        self._errors = judging.folder / f"error_data_{table.timestamp}" if judging.save_errors else None
+        self._errors = error_folder(judging.folder, table.timestamp) if judging.save_errors else None
         self._saved = 0
         self._wrong: set[str] = set()
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from msprobe_ms.accuracy.checked import Checked
+from msprobe_ms.accuracy.error_data import error_folder
 from msprobe_ms.accuracy.execution.journal import Journal
 from msprobe_ms.accuracy.execution.runs import PREFIX
 from msprobe_ms.accuracy.judging.model import ApiResult, Profile, Status
@@ -76,6 +77,7 @@ class GrowingTable:
         """Write all that there is, and say what came of it; unless it ``speaks`` only where something is wrong."""
         checked = Checked(list(self.results.values()))
         checked.files = self._write(progress)
+        checked.errors = error_folder(self._folder, self.timestamp)
         page = self._folder / f"{PREFIX}report_{self.timestamp}.html"
         try:
             rows = [*checked.results, *not_sampled(progress)]

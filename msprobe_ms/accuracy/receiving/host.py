@@ -14,6 +14,7 @@ from dataclasses import asdict
 from typing import Any
 
 from msprobe_ms.accuracy.checked import Checked
+from msprobe_ms.accuracy.error_data import error_folder
 from msprobe_ms.accuracy.execution.journal import Journal, options_key
 from msprobe_ms.accuracy.execution.pace import Pace
 from msprobe_ms.accuracy.execution.runs import opened_journal
@@ -68,7 +69,7 @@ class _Host:
             raise UsageError(
                 tr("{folder}: cannot be written: {strerror}", folder=folder, strerror=error.strerror or error)
             ) from error
-        errors = folder / f"error_data_{timestamp}" if receiving.options.save_errors else None
+        errors = error_folder(folder, timestamp) if receiving.options.save_errors else None
         self._judge = Judge(receiving, errors)
         self._pace = Pace(_BETWEEN_TABLES)
         self._stopped = False

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msprobe_ms.accuracy.checked import Checked
+from msprobe_ms.accuracy.error_data import error_folder
 from msprobe_ms.accuracy.execution.journal import Journal
 from msprobe_ms.accuracy.execution.runs import PREFIX
 from msprobe_ms.accuracy.judging.model import ApiResult, Profile, Status
@@ -47,6 +48,7 @@ class RankTables:
     def write(self, rank: int, framework: str, clients: Mapping[str, Client], *, over: bool = False) -> Checked:
         """Write the tables of a rank; when it is ``over``, with what did not come. Raises UsageError."""
         checked = Checked(list(self._rows(rank, clients, over=over)))
+        checked.errors = error_folder(self._folder, self._timestamp)
         timestamp = f"{self._timestamp}_rank{rank}"
         checked.files = write_tables(self._folder, timestamp, checked.results, self._profile, framework)
         return checked

@@ -63,7 +63,11 @@ def add_dump(parser: argparse.ArgumentParser, *, several: bool = False, required
     )  # fmt: skip
     parser.add_argument("-o", "--out_path", type=Path, metavar="DIR", help="where tables go (default: here)")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 where an API is wrong")
-    parser.add_argument("--strict", action="store_true", help="with --exit-code: also where one could not be checked")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="with --exit-code: also where an API call could not be checked, or nothing was",
+    )
     _add_selection(parser.add_argument_group("which calls"))
     _add_judging(parser.add_argument_group("how they are judged"))
     _add_running(parser.add_argument_group("how they are run"), several=several)

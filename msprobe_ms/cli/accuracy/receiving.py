@@ -143,7 +143,10 @@ def _address(options: argparse.Namespace, section: Section) -> Address:
 
 
 def check_status(options: argparse.Namespace, checked: Checked) -> int:
-    """Return the exit status of a pre-check."""
-    if not options.exit_code:
-        return DONE
-    return DIVERGENT if checked.failed or (options.strict and checked.lacks_calls) else DONE
+    """Return the exit status of a pre-check, and say why where it is not 0."""
+    from msprobe_ms.accuracy.summary import status_reason
+
+    reason = status_reason(checked, strict=options.strict) if options.exit_code else ""
+    if reason:
+        print_lines([reason])
+    return DIVERGENT if reason else DONE

@@ -22,7 +22,9 @@ JSON has no comments, so the file has none: docs/config.md explains every key.""
 
 
 def add_config(commands: Any) -> None:
-    parser = add_command(commands, "config", _run, tr("show or write a configuration to begin with"), _EPILOG)
+    parser = add_command(
+        commands, "config", _run, tr("list sample configurations, show one, or write it to a file"), _EPILOG
+    )
     parser.add_argument("purpose", nargs="?", metavar="PURPOSE", help="what it is for, or a name: see --list")
     parser.add_argument("--list", action="store_true", help="list the samples and what each is for")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it to a new file")

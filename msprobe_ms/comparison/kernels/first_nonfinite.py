@@ -131,7 +131,7 @@ def answer_lines(answer: FirstNonFinite) -> Iterator[str]:
         return
     if answer.first is not None:
         yield tr(
-            "  the first call with finite inputs and a result that is not finite: {item} holds {holds}",
+            "  the first call that turns finite inputs into NaN or infinity: {item} holds {holds}",
             item=answer.first.item or answer.first.entry,
             holds=answer.first.holds,
         )
@@ -143,7 +143,9 @@ def answer_lines(answer: FirstNonFinite) -> Iterator[str]:
         yield from _place_lines(answer.first_nan)
     if answer.outside is not None:
         yield tr(
-            "  {holds} came in from outside: {source}:", holds=answer.outside.holds, source=source_of(answer.outside)
+            "  no recorded call made this {holds}: it came from {source}:",
+            holds=answer.outside.holds,
+            source=source_of(answer.outside),
         )
         yield from _place_lines(answer.outside)
     yield tr("  {entries} of its entries hold something that is not finite", entries=answer.entries)
@@ -164,8 +166,8 @@ def source_of(value: NonFiniteValue) -> str:
     if is_update(parsed):
         return tr("what an optimizer keeps from step to step, or a gradient")
     if parsed is not None and parsed.direction == BACKWARD:
-        return tr("a gradient, made by code that was not recorded")
-    return tr("data, a weight, an argument, or code that was not recorded")
+        return tr("a gradient from code that was not recorded")
+    return tr("input data, a weight, an argument of the call, or code that was not recorded")
 
 
 def _place_lines(bad: NonFiniteValue) -> Iterator[str]:

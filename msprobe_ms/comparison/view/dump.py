@@ -109,7 +109,7 @@ def _sentences(answer: FirstNonFinite, damage: str) -> Iterator[str]:
     if answer.outside is not None:
         where = f"{answer.outside.entry}.{answer.outside.item}"
         yield tr(
-            "{holds} came in from outside at {where}: data, a weight, or code that was not recorded",
+            "no recorded call made the {holds} at {where}: look at input data, weights, and code that was not recorded",
             holds=answer.outside.holds,
             where=where,
         )

@@ -126,7 +126,7 @@ def _reason(answer: FirstNonFinite) -> str:
         )
     if answer.outside is not None:
         return tr(
-            "{holds} came in from outside: data, a weight, or code that was not recorded; {held}",
+            "no recorded call made the {holds}: look at input data, weights, and code that was not recorded; {held}",
             holds=answer.outside.holds,
             held=held,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from msprobe_ms.comparison.kernels.first_nonfinite import (
@@ -43,6 +43,7 @@ class NonFiniteStep:
     ``first``  the ranks that made it themselves at the earliest moment; none where an exchange itself did, or a rank
                that was not recorded
     ``ranks``  how many were searched
+    ``earlier``  the last step before this one in which a rank held such a value; None where there is none
     """
 
     step: int | None
@@ -50,6 +51,7 @@ class NonFiniteStep:
     first: Sequence[str]
     ranks: int
     kind: str
+    earlier: int | None = None
 
 
 def analyze(path: Path) -> list[NonFiniteStep]:
@@ -60,7 +62,12 @@ def analyze(path: Path) -> list[NonFiniteStep]:
     steps: dict[int | None, dict[str, Path]] = {}
     for place, file in find_places(path).items():
         steps.setdefault(place.step, {})[rank_name(place) or "rank0"] = file
-    return [_analyze_step(step, files) for step, files in sorted(steps.items(), key=lambda each: each[0] or 0)]
+    answers: list[NonFiniteStep] = []
+    for step, files in sorted(steps.items(), key=lambda each: each[0] or 0):
+        answer = _analyze_step(step, files)
+        before = [each.step for each in answers if each.found and each.kind == answer.kind]
+        answers.append(replace(answer, earlier=before[-1] if before else None))
+    return answers
 
 
 def _analyze_step(step: int | None, files: Mapping[str, Path]) -> NonFiniteStep:
@@ -118,6 +125,10 @@ def _content(step: NonFiniteStep) -> dict[str, object]:
     return {"verdict": next(analysis_lines(step)), "first": list(step.first), "ranks": ranks}
 
 
+def _word(kind: str) -> str:
+    return tr("NAN") if kind == "NaN" else tr("INFINITY")
+
+
 def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
     """Say which rank and call produced the first NaN of a step, and how it spread."""
     at = "" if step.step is None else tr(" in step {step}", step=step.step)
@@ -136,7 +147,7 @@ def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
         )
         yield tr(
             "{kind}: first{at} on {rank}{others}{phase}, at {item}",
-            kind=step.kind.upper(),
+            kind=_word(step.kind),
             at=at,
             rank=rank,
             others=others,
@@ -144,7 +155,13 @@ def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
             item=f"{each.value.entry}.{each.value.item}".rstrip("."),
         )
         if not made_by_its_entry(each.value):
-            yield tr("  it came in from outside: {source}", source=source_of(each.value))
+            yield tr("  no recorded call made it: it came from {source}", source=source_of(each.value))
+            if step.earlier is not None:
+                yield tr(
+                    "  step {earlier} had {kind} already, which an update may have carried into the weights",
+                    earlier=step.earlier,
+                    kind="NaN" if step.kind == "NaN" else tr("infinity"),
+                )
         yield from (
             tr("  {title} {text}", title=title, text=text)
             for title, text in ((tr("in"), each.value.cell), (tr("called at"), each.value.called))
@@ -156,7 +173,7 @@ def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
             tr(
                 "{kind}: first{at} in the result of {handed_by} on {names_of}, although their inputs to "
                 "it are finite: the exchange itself produced it, or a rank that was not recorded",
-                kind=step.kind.upper(),
+                kind=_word(step.kind),
                 at=at,
                 handed_by=through.handed_by,
                 names_of=names_of(list(handed)),

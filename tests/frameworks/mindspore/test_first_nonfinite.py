@@ -157,7 +157,7 @@ def test_the_command(overflowing: Path, tmp_path: Path, capsys: pytest.CaptureFi
     told = capsys.readouterr().out
     (report,) = tmp_path.glob("anomaly_analyze_overflow_check_*.json")
     (answer,) = json.loads(report.read_text()).values()
-    assert "the first call with finite inputs and a result that is not finite: output.0 holds" in told
+    assert "the first call that turns finite inputs into NaN or infinity: output.0 holds" in told
     for key in ("entry", "cell", "scope", "file", "called"):
         assert answer["first"][key] and answer["first"][key] in told
 

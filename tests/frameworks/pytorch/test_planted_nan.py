@@ -84,11 +84,11 @@ NAMED = {
         "mix": ("Torch.log.0.forward.output.0", ""),
     },
     "backward": {
-        "L0": ("Module.guard.LayerNorm.backward.0.input.0", "a gradient, made by code that was not recorded"),
+        "L0": ("Module.guard.LayerNorm.backward.0.input.0", "a gradient from code that was not recorded"),
         "mix": ("Torch.sqrt.0.backward.output.0", ""),
     },
     "between": {
-        "L0": ("Module.guard.LayerNorm.backward.0.input.0", "a gradient, made by code that was not recorded"),
+        "L0": ("Module.guard.LayerNorm.backward.0.input.0", "a gradient from code that was not recorded"),
     },
     "state": {
         "L0": ("Optimizer.first.weight.0.forward.input.exp_avg_sq", "what an optimizer keeps"),
@@ -109,7 +109,7 @@ def test_a_planted_nan_is_named_where_it_came_from(fault: str, tmp_path: Path) -
         named = answer.outside if source else answer.first_nan or answer.first
         assert named is not None and f"{named.entry}.{named.item}" == value, told
         assert f"at {value}" in analysed
-        assert ("came in from outside" in analysed) is bool(source)
+        assert ("no recorded call made it" in analysed) is bool(source)
         assert source in analysed and source in told
         if source:
             assert answer.first is None, "nothing that was recorded made it"

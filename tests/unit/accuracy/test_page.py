@@ -43,7 +43,7 @@ def page(tmp_path: Path) -> _Reader:
         result("Mint.exp.0", Status.WARNING),
     ]
     file = tmp_path / "page.html"
-    write_check_page(file, tmp_path / "dump.json", results, "ERROR: dump.json: 3 results judged")
+    write_check_page(file, tmp_path / "dump.json", results, "ERROR: dump.json: 3 API calls judged")
     reader = _Reader()
     reader.feed(file.read_text("utf-8"))
     return reader
@@ -52,7 +52,7 @@ def page(tmp_path: Path) -> _Reader:
 def test_what_is_wrong_comes_first_and_every_call_is_there(page: _Reader) -> None:
     bodies = [attributes["data-status"] for tag, attributes in page.tags if tag == "tbody"]
     assert bodies == ["error", "warning", "pass", "SKIP"]
-    assert "ERROR: dump.json: 3 results judged" in page.texts
+    assert "ERROR: dump.json: 3 API calls judged" in page.texts
 
 
 def test_names_from_a_dump_are_text(page: _Reader) -> None:

@@ -112,6 +112,24 @@ def test_the_legend_of_a_table_is_in_chinese_and_its_columns_are_not(target: Pat
     assert all(map(_CHINESE.search, meanings))
 
 
+def test_a_language_that_is_not_there_is_refused_or_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("MSPROBE_LANG", "xx")
+    assert main(["config", "--list"]) == 0 == main(["config", "--list"])
+    assert [record.getMessage() for record in caplog.records] == ["MSPROBE_LANG=xx is ignored; accepted are en, zh"]
+    monkeypatch.setenv("MSPROBE_LANG", "zh")
+    with pytest.raises(SystemExit):
+        main(["compare", "--lang", "fr"])
+    assert "（可选：en、zh）" in capsys.readouterr().err
+
+
+def test_headings_in_chinese_have_its_colon() -> None:
+    with speaking("zh"):
+        headings = [line for parser in parsers_of(_parser()) for line in parser.format_help().splitlines()]
+    assert not [line for line in headings if line.endswith(":") and _CHINESE.search(line)]
+
+
 def test_every_help_is_in_chinese() -> None:
     with speaking("zh"):
         parsers = list(parsers_of(_parser()))

@@ -43,7 +43,7 @@ def test_settings_of_scripts_and_files_are_collected(tmp_path: Path) -> None:
     yaml = "model: {hidden_size: 64, layers: [1, 2]}\noptimizer:\n  lr: 1.0e-4\nshuffle: true\n"
     collection = collected(tmp_path, model=yaml)
     assert collection["hyperparameters"] == {
-        "LR": 1e-4, "nproc_per_node": 8, "lr": "${LR}", "micro-batch-size": 2, "bf16": True, "log-interval": 10,
+        "LR": 1e-4, "nproc_per_node": 8, "lr": 1e-4, "micro-batch-size": 2, "bf16": True, "log-interval": 10,
         "save": "/data/out dir", "model.hidden_size": 64, "model.layers.0": 1, "model.layers.1": 2,
         "optimizer.lr": 1e-4,
     }  # fmt: skip
@@ -51,8 +51,19 @@ def test_settings_of_scripts_and_files_are_collected(tmp_path: Path) -> None:
     assert collection["packages"]["numpy"] == np.__version__
 
 
+def test_weights_without_counterparts_are_not_compared_rather_than_different() -> None:
+    def side(*names: str) -> Collection:
+        return {section: {} for section in SECTIONS} | {"weights": {name: {"norm": 1.0} for name in names}}
+
+    (said, names_differ) = environment_lines(compare_collections(side("a", "b"), side("c")))
+    assert said.startswith("MOSTLY EQUAL: 0 of 0 settings differ and change results; 0 differ and may change them")
+    assert "3 weights not compared" in said and names_differ.startswith("  names that differ between")
+    said, warning = environment_lines(compare_collections(side("a", "b"), side("a")))
+    assert "1 differ and may change them" in said and warning == "  warning: weights b: only in the target"
+
+
 def test_equal_environments_are_equal_however_they_are_spelled(tmp_path: Path) -> None:
-    one = collected(tmp_path, "run --lr 0.0001 --micro-batch-size 2 --bf16 true --seed 1 --output_dir a")
+    one = collected(tmp_path, "run --lr 0.0001 --micro-batch-size 2 --bf16 --seed 1 --output_dir a")
     other = collected(tmp_path, "run --learning-rate=1e-4 --batch_size 2 --bf16 True --seed 1 --output_dir b")
     assert {row.status for row in compare_collections(one, other)} == {Status.PASS}
 
@@ -73,6 +84,11 @@ def test_what_changes_numbers_is_an_error_and_what_may_a_warning(tmp_path: Path)
     assert set(found(rows, Status.WARNING)) == {
         "packages pytest", "environment OMP_NUM_THREADS", "hyperparameters warmup",
     }  # fmt: skip
+
+
+def test_versions_are_no_numbers() -> None:
+    sides = [{section: {} for section in SECTIONS} | {"packages": {"numpy": version}} for version in ("2.10", "2.1")]
+    assert found(compare_collections(*sides), Status.ERROR) == {"packages numpy": ("2.10", "2.1")}
 
 
 def test_values_that_may_be_secret_and_variables_of_others_are_not_kept(tmp_path: Path) -> None:

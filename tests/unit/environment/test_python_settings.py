@@ -57,7 +57,7 @@ if __name__ == "__main__":
 
 
 def test_settings_are_read_and_other_assignments_are_not() -> None:
-    assert dict(settings_of_python(SCRIPT)) == {
+    assert {each.name: each.value for each in settings_of_python(SCRIPT)} == {
         "LEARNING_RATE": 1e-3, "BATCH_SIZE": 32, "SEQUENCE": 128, "WARMUP": 100, "TOKENS": "4 * 1024",
         "BETAS": "(0.9, -0.5)", "model.hidden_size": 64, "model.layers.count": 4, "epochs": 3, "accumulate": 2,
         "seed": 1234, "mode": "GRAPH_MODE", "device_target": "CPU", "EPSILON": 1e-6, "optimizer.learning_rate": 1e-3,

@@ -46,6 +46,14 @@ def test_only_a_large_step_of_the_speaking_rank_has_a_bar(
         assert f"/{entries}" in terminal.getvalue()
 
 
+def test_files_that_are_links_of_one_another_count_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a.npy").write_bytes(b"x" * 2000)
+    (tmp_path / "b.npy").hardlink_to(tmp_path / "a.npy")
+    (tmp_path / "c.npy").write_bytes(b"x" * 1000)
+    Status(load_config(dump_path=tmp_path), None).end(tmp_path, 3)
+    assert f"{tmp_path}: 3 entries, 3.0 kB in" in caplog.text
+
+
 def test_the_first_selected_rank_speaks(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text('{"task": "statistics", "dump_path": "./d", "rank": [2, 5]}')

@@ -86,6 +86,8 @@ def test_a_message_and_those_within_it_are_told_in_the_language(chinese: None) -
         (tr_join(", ", ["L0", "L1"]), "L0, L1"),
         (tr_join(tr(" and "), ["L0", tr("golden")]), "L0、标杆侧"),
         (tr_join(": ", [tr_count("1 value differs", "{count} values differ", 2), "x"]), "2 个值有差异：x"),
+        (tr_join(", ", [tr("target"), "L0", "L1"]), "待比对侧，L0，L1"),
+        (tr_join(": ", ["seed", tr("{target}, golden {golden}", target=1, golden=2)]), "seed：1，标杆侧 2"),
         ("  " + tr("target"), "  待比对侧"),
         (tr("{heading}: {sentence}", heading=tr("RIGHT"), sentence="relu"), "RIGHT（正确）：relu"),
         (tr("{side:<12}{path:>4}", side=tr("target"), path="a"), "待比对侧       a"),

@@ -23,7 +23,7 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
 }
 Sizes = int | Sequence[int]
 #: Results that a backward may use, and that differ among devices.
-_SCRATCH = NotJudged("differs among devices")
+_SCRATCH = NotJudged(tr("differs among devices"))
 
 
 @twin("Primitive.MatMul", "Primitive.BatchMatMul")

@@ -105,6 +105,15 @@ def test_a_sum_in_float16_that_is_rounded_at_each_step_is_found() -> None:
     assert judged("sum", bench, bench, "float16", elements=16 * 4096).status is Status.PASS
 
 
+def test_figures_in_ulp_are_of_the_size_that_is_allowed_for() -> None:
+    bench = np.linspace(-1.0, 1.0, 101)
+    bench[0] = 0.0  # whose own ULP is 1e-45
+    found = judged("relu", bench, bench, direction="backward", elements=100, expected=np.full(101, 1e-7))
+    assert 1 < (found.figures[ALLOWED] or 0.0) < 100, found
+    found = judged("relu", bench, bench + (bench == 0) * 1e-3, direction="backward", elements=100)
+    assert found.status is Status.ERROR and (found.figures[ULP] or 0.0) < 1e5, found
+
+
 def test_sums_that_cancel_are_held_against_what_rounding_of_their_inputs_does() -> None:
     """A sum of terms near ±1000 that comes to 1e-3: its ULP says nothing."""
     expected = 1000 * 2.0**-24 * math.sqrt(100)

@@ -45,7 +45,8 @@ def test_what_was_not_sampled_has_rows_with_its_count(tmp_path: Path, capsys: py
     assert list(tmp_path.glob("accuracy_checking_report_*.html"))
     said = capsys.readouterr().err
     assert said.startswith(
-        "ERROR: calls within the training: 3 results judged: 2 pass, 0 warning, 1 error; 0 calls not"
+        "ERROR: calls within the training: 2 API calls judged (2 forward, 1 backward): 2 pass, 0 warning, 1 error; "
+        "0 entries not checked"
     )
     assert "sampled: 6 of 17 calls of 3 APIs in 3 of 100 steps" in said
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from rank_dumps import call, write_dump
+from rank_dumps import call, leaf, write_dump
 
 from msprobe_ms.cli import main
 from msprobe_ms.comparison.view.nonfinite_ranks import analysis_lines, analyze
@@ -114,6 +114,18 @@ def test_every_step_has_its_answer_and_a_file(tmp_path: Path, capsys: pytest.Cap
     )
 
 
+def test_a_weight_that_an_earlier_step_may_have_spoiled(tmp_path: Path) -> None:
+    step(tmp_path / "step3", rank(GOOD, GOOD, BAD))
+    spoiled = {"Cell.fc.Dense.forward.0": {**call(GOOD, BAD), "parameters": {"weight": leaf(BAD)}}}
+    step(tmp_path / "step4", spoiled)
+    first, second = lines(tmp_path)
+    assert not any("already" in line for line in first)
+    assert second[1:] == [
+        "  no recorded call made it: it came from a weight",
+        "  step 3 had NaN already, which an update may have carried into the weights",
+    ]
+
+
 def test_a_dump_of_one_rank_is_searched_too(tmp_path: Path) -> None:
     write_dump(tmp_path / "dump", rank(GOOD, GOOD, BAD))
     assert lines(tmp_path / "dump")[0][0].endswith("after communication, at Cell.head.Dense.forward.0.output.0")
@@ -135,7 +147,8 @@ def test_a_rank_whose_data_are_bad_is_named_by_them_and_not_by_a_gradient(tmp_pa
     assert lines(step(tmp_path / "step0", healthy, bad)) == [
         [
             "NAN: first in step 0 on rank1, before communication, at Cell.fc.Dense.forward.0.input.0",
-            "  it came in from outside: data, a weight, an argument, or code that was not recorded",
+            "  no recorded call made it: it came from input data, a weight, an argument of the call, or code that was "
+            "not recorded",
             "  rank0 received it through MintDistributed.all_reduce.0.forward",
         ]
     ]
