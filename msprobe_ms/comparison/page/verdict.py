@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from msprobe_ms import __version__
 from msprobe_ms.comparison.model import Origin, Outcome, Pair
+from msprobe_ms.comparison.pairing.coverage import anything_compared
 from msprobe_ms.comparison.reporting.facts import fact_lines
 from msprobe_ms.comparison.reporting.terminal import (
     IN_STAGE,
@@ -55,7 +56,9 @@ def verdict_html(outcome: Outcome, proofs: str = "", *, stacks: bool = True) -> 
     named = comparison.pairs if stacks else ()
     by_name = {pair.target.name: pair for pair in named if pair.target is not None}
     origins = comparison.origins
-    lines = [*(_first(origins[0], by_name) if origins else _judgement(outcome)), proofs, *_others(origins[1:])]
+    # Of a loss that differs beside calls that could not be paired, nobody knows where its error begins.
+    begins = bool(origins) and anything_compared(comparison.pairs)
+    lines = [*(_first(origins[0], by_name) if begins else _judgement(outcome)), proofs, *_others(origins[1:])]
     facts = _listed(
         "facts",
         (

@@ -67,14 +67,14 @@ def _holds_parameters(entry: Entry) -> bool:
 
 
 def with_lone_parameters(pairs: Iterable[Pair]) -> list[tuple[Side, str]]:
-    """Return the forward calls of modules so marked that have parameters of their own, which stand beside nothing.
+    """Return the modules so marked that have parameters of their own, which stand beside nothing.
 
     Not the model itself: many dumps hold the modules inside of it alone.
     """
     alone = [pair for pair in pairs if pair.how == PairedBy.ELSEWHERE]
     calls = [(TARGET, pair.target) if pair.target is not None else (GOLDEN, pair.golden) for pair in alone]
     return [
-        (side, entry.name)
+        (side, entry.parsed.name)
         for side, entry in calls
         if entry is not None
         and entry.parsed is not None
