@@ -10,21 +10,13 @@ from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.summary import Total
 from msprobe_ms.comparison.model import OriginKind
 from msprobe_ms.comparison.reporting.facts import report_line
-from msprobe_ms.comparison.reporting.terminal import proof_line
+from msprobe_ms.comparison.reporting.terminal import HEADS, proof_line
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 #: Ranks and steps named in a line; of more, the first.
 _SHOWN = 8
-#: Verdicts as they begin a line.
-_HEADS = {
-    Verdict.CONSISTENT: tr("CONSISTENT"),
-    Verdict.DIVERGENT: tr("DIVERGENT"),
-    Verdict.INCOMPLETE: tr("INCOMPLETE"),
-    Verdict.FAILED: tr("FAILED"),
-    Verdict.UNJUDGED: "",
-}
 
 
 class Lines:
@@ -59,7 +51,7 @@ class Lines:
             yield tr(
                 "{place}: {verdict}{where}",
                 place=place,
-                verdict=_HEADS[verdict],
+                verdict=HEADS[verdict],
                 where=self._where(found, follows=follows),
             )
 
@@ -75,7 +67,7 @@ class Lines:
             where = tr(": it received its error through {handed_by}", handed_by=exchanges.handed_by)
         elif inherits is not None:
             where = tr(", inherits the error of step {first_step}", first_step=inherits)
-        return tr_join("; ", [where, *found.summary["damage"], *found.summary["ends"]])
+        return tr_join(tr("; "), [where, *found.summary["damage"], *found.summary["ends"]])
 
 
 def found_lines(everything: Sequence[Found], *, in_full: bool) -> Iterator[str]:
@@ -92,7 +84,7 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     ]
     shown = tr_join(", ", done)
     yield tr(
-        "{verdict}: {count} pairs of dumps: {shown}", verdict=_HEADS[total.verdict], count=len(plan.pairs), shown=shown
+        "{verdict}: {count} pairs of dumps: {shown}", verdict=HEADS[total.verdict], count=len(plan.pairs), shown=shown
     )
     for side, places in (("target", plan.only_target), ("golden", plan.only_golden)):
         if places:

@@ -12,6 +12,7 @@ from msprobe_ms.comparison.model import Origin, Outcome, Pair
 from msprobe_ms.comparison.pairing.coverage import anything_compared
 from msprobe_ms.comparison.reporting.facts import fact_lines
 from msprobe_ms.comparison.reporting.terminal import (
+    HEADS,
     IN_STAGE,
     call_site,
     judgement_lines,
@@ -46,8 +47,7 @@ def title_of(outcome: Outcome) -> str:
     comparison = outcome.comparison
     where = tr(" at {target}", target=comparison.origins[0].target) if comparison.origins else ""
     beginning = tr("{title}: ", title=outcome.title) if outcome.title else ""
-    verdict = comparison.verdict.upper()
-    return tr("{beginning}{verdict}{where}", beginning=beginning, verdict=verdict, where=where)
+    return tr("{beginning}{verdict}{where}", beginning=beginning, verdict=HEADS[comparison.verdict], where=where)
 
 
 def verdict_html(outcome: Outcome, proofs: str = "", *, stacks: bool = True) -> str:
@@ -72,7 +72,7 @@ def verdict_html(outcome: Outcome, proofs: str = "", *, stacks: bool = True) -> 
 
 def _first(first: Origin, by_name: dict[str, Pair]) -> Iterator[str]:
     told = escaped(tr("The error begins {stage}at", stage=IN_STAGE[first.stage]))
-    yield f"<h1><strong>{Verdict.DIVERGENT.upper()}</strong> {told}</h1>"
+    yield f"<h1><strong>{escaped(HEADS[Verdict.DIVERGENT])}</strong> {told}</h1>"
     yield f'<p class="origin"><bdi>{escaped(first.target)}</bdi></p>'
     yield f'<p class="reason">{escaped(first.reason, _SENTENCE)}</p>'
     yield _listed("details", first.details or filter(None, [required_line(first)]))

@@ -239,7 +239,7 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
         without += random_advice(comparison.random[0].target)
     if survey.differing:
         if comparison.origins:
-            advice = tr("Fix the first suspect above and compare again: most of the others inherit its error.")
+            advice = tr("Fix the first origin above and compare again: most other errors come from it.")
         else:
             advice = tr(
                 "No node is the origin of an error: the column Explained By says why each differs (none: slow drift). "

@@ -37,6 +37,14 @@ IN_STAGE = {
     Stage.UPDATE: tr("in the update of the parameters, "),
     None: "",
 }
+#: Verdicts as they begin a line.
+HEADS = {
+    Verdict.CONSISTENT: tr("CONSISTENT"),
+    Verdict.DIVERGENT: tr("DIVERGENT"),
+    Verdict.INCOMPLETE: tr("INCOMPLETE"),
+    Verdict.FAILED: tr("FAILED"),
+    Verdict.UNJUDGED: "",
+}
 #: Kinds of origins whose call can be run alone.
 _PROVABLE = (OriginKind.COMPUTATION, OriginKind.PARAMETER, OriginKind.PRECISION)
 _NOTHING_DIFFERS = tr("all values agree within the rounding error of their dtypes")
