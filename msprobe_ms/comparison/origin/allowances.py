@@ -28,7 +28,7 @@ def describe_allowances(row: Row, tried: Sequence[tuple[str, Allowance | None]],
     silent = tuple(name for name, each in tried if each is None)
     parts = [_outcome(row)]
     if allowed:
-        parts.append(tr("explained at most: {allowed}", allowed=tr_join(", ", allowed)))
+        parts.append(tr("explanations that apply allow: {allowed}", allowed=tr_join(", ", allowed)))
     if silent and not in_full:
         parts.append(
             tr_count("1 other explanation does not apply", "{count} other explanations do not apply", count=len(silent))

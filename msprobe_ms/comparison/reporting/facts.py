@@ -76,7 +76,7 @@ def pairing_line(comparison: Comparison) -> str:
         modules, other_modules = shares.modules
         some = tr("{modules} of {other_modules} modules", modules=modules, other_modules=other_modules)
         count = max(map(len, shares.elsewhere))
-        only = tr(" (of {count} more the outputs alone)", count=count) if count else ""
+        only = tr(" (and only the outputs of {count} more)", count=count) if count else ""
         paired.append(tr("{some}{only}", some=some, only=only))
     if shares.calls is not None:
         both, total = shares.calls
