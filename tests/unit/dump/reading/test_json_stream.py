@@ -15,6 +15,7 @@ from msprobe_ms.dump.reading import json_stream
 from msprobe_ms.dump.reading.json_stream import members
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
+from msprobe_ms.support.translation import speaking, translated
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -133,3 +134,10 @@ def test_the_level_may_stand_behind_the_entries(tmp_path: Path) -> None:
     path = tmp_path / "dump.json"
     path.write_text(json.dumps({"task": "tensor", "data": {"loss.0": [LEAF]}, "level": "debug"}))
     assert [item.name for item in read_dump(path).entries["loss.0"].items] == ["loss.0.0"]
+
+
+def test_what_is_wrong_is_told_in_chinese(tmp_path: Path) -> None:
+    with speaking("zh"), pytest.raises(DamagedFileError) as caught:
+        read(tmp_path / "a.json", "{1: 2}")
+    with speaking("zh"):
+        assert translated(caught.value).endswith("不是有效的 JSON：第 1 行第 2 列：此处应为双引号")
