@@ -27,8 +27,8 @@ from msprobe_ms.support.translation import tr, tr_beginning, tr_list, translated
 _TOLD = 5
 #: Longest sentence that is shown whole, in characters.
 _SENTENCE = 2_000
-#: The word that a line begins with, and the rest of it.
-_VERDICT = re.compile(r"([\w/]*):?\s*(.*)", re.ASCII | re.DOTALL)
+#: The word that a line begins with, in Chinese with its translation, and the rest of the line.
+_VERDICT = re.compile(r"([\w/]*(?:（[^）]*）)?)[:：]?\s*(.*)", re.ASCII | re.DOTALL)
 _DISCLOSES = {
     True: tr(
         "This file holds statistics of the recorded tensors, the names of modules and functions, "

@@ -262,7 +262,7 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
             CONSISTENCY,
             None,
             "NA",
-            tr("All {compared} values compared agree; see the suspects above.", compared=survey.compared),
+            tr("All {compared} values compared agree; see the origins above.", compared=survey.compared),
         )
     to_pair = mapping_advice(comparison)
     if not survey.compared:
@@ -279,9 +279,10 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
     )
     blank = sum(row.matched for row in comparison.rows) - survey.compared
     figures = tr(" that have figures ({blank} more have none on either side)", blank=blank) if blank > 0 else ""
-    agree = tr(
-        "All {compared} values compared{figures} agree within their tolerances.",
-        compared=survey.compared,
+    agree = tr_count(
+        "The 1 value compared{figures} agrees within its tolerance.",
+        "All {count} values compared{figures} agree within their tolerances.",
+        count=survey.compared,
         figures=figures,
     )
     return Finding(
