@@ -116,7 +116,7 @@ def _validated(model: type[Model], content: Any, path: Path) -> Model:
 
 def _told(error: ValidationError, accepted: Sequence[str]) -> str:
     """Every mistake of the file, one after the other."""
-    return tr_join("; ", (_mistake(found, accepted) for found in error.errors()))
+    return tr_join(tr("; "), (_mistake(found, accepted) for found in error.errors()))
 
 
 def _mistake(found: Any, accepted: Sequence[str]) -> str:

@@ -92,7 +92,7 @@ def _writable(text: str) -> Path:
     try:
         writable_folder(Path(text))
     except Rejected as rejected:
-        raise mistaken(tr_join("; ", (reason for _, reason in rejected.mistakes))) from None
+        raise mistaken(tr_join(tr("; "), (reason for _, reason in rejected.mistakes))) from None
     except (OSError, ValueError) as error:
         raise mistaken(
             tr("{text}: {getattr}", text=show_path(text), getattr=getattr(error, "strerror", None) or error)

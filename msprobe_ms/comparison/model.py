@@ -292,7 +292,7 @@ class Shares:
 
     ``modules``, ``calls``  how many of how many; None where a side recorded none
     ``target``, ``golden``  paths of the modules without a counterpart, by the side that has them
-    ``elsewhere``   how many modules of all were compared by their outputs only
+    ``elsewhere``   paths of the modules that were compared by their outputs only, of the target and of the golden
     ``functions``   calls of functions without a counterpart, of the target and of the golden, if functions are counted
     """
 
@@ -300,8 +300,22 @@ class Shares:
     calls: tuple[int, int] | None = None
     target: Sequence[str] = ()
     golden: Sequence[str] = ()
-    elsewhere: int = 0
+    elsewhere: tuple[Sequence[str], Sequence[str]] = ((), ())
     functions: tuple[Sequence[str], Sequence[str]] = ((), ())
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """What paired modules whose names differ, and what may pair those that are left.
+
+    ``files``     the mapping files that were given
+    ``found``     whether a mapping was found from the dumps (``-lm`` without a file)
+    ``proposed``  lines of a layer mapping that pair modules which have no counterpart on either side
+    """
+
+    files: Sequence[str] = ()
+    found: bool = False
+    proposed: Sequence[str] = ()
 
 
 @dataclass
@@ -314,6 +328,7 @@ class Comparison:
     ``far_apart``  how many inputs of calls lie further apart than any drift; 0 where an origin is known
     ``growth``   where error grows most, in words, if inputs lie far apart and nothing is the origin; else ""
     ``shares``   how much was paired
+    ``mapped``   what paired modules of other names
     ``asked``    what each explanation that was asked of a row allowed, of the first rows beyond their tolerance
     ``updated``  whether the parameters have been through updates, so that errors of earlier steps may show
     ``earlier``  whether both sides recorded steps before this one
@@ -330,6 +345,7 @@ class Comparison:
     far_apart: int = 0
     growth: str = ""
     shares: Shares = Shares()
+    mapped: Mapped = Mapped()
     asked: Mapping[Row, list[tuple[str, Allowance | None]]] = field(default_factory=dict)
     updated: bool = False
     earlier: bool = False

@@ -14,7 +14,7 @@ from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.comparison.empty import refuse_empty
 from msprobe_ms.comparison.measuring.measure import Progress, measure
 from msprobe_ms.comparison.measuring.tensors import load_both
-from msprobe_ms.comparison.model import Comparison, Outcome, Pair
+from msprobe_ms.comparison.model import Comparison, Mapped, Outcome, Pair
 from msprobe_ms.comparison.origin.causes.slow_drift import steepest
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.evidence import Evidence
@@ -145,7 +145,9 @@ def compare_dumps(
     origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)
     origins = name_fused_parts(origins, pairs, target, golden)
     ends = [] if damage else early_ends(pairs, target, golden)
-    comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs), evidence.asked)
+    comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs))
+    comparison.asked = evidence.asked
+    comparison.mapped = Mapped(mappings.files, options.align)
     comparison.updated = evidence.updated
     comparison.earlier = evidence.earlier is not None and evidence.earlier.were_recorded
     if after is not None and any(row.differs for row in comparison.rows):
@@ -240,6 +242,8 @@ def compare_one(
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
     comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many, after=after)
+    proposed = _proposed_mapping(ours, theirs, comparison.pairs)
+    comparison.mapped = replace(comparison.mapped, found=bool(aligned), proposed=proposed)
     tables = write_tables(
         comparison, options.report, output, timestamp,
         csv=options.csv, stack=options.stack, name_suffix=suffix,
@@ -257,9 +261,8 @@ def compare_one(
         told = Outcome(suffix.removeprefix("_"), ours, theirs, comparison, beside)
         all_rows, stacks = options.html_rows == "all", options.html_stacks
         files.insert(0, write_report(told, output, timestamp, suffix, all_rows=all_rows, stacks=stacks))
-    proposed = _proposed_mapping(ours, theirs, comparison.pairs)
     dumps = {"target": target, "golden": golden}
-    files.append(write_summary(comparison, output, timestamp, suffix, files=files, proposed=proposed, dumps=dumps))
+    files.append(write_summary(comparison, output, timestamp, suffix, files=files, dumps=dumps))
     return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)
 
 
@@ -280,9 +283,10 @@ def verdict_of(comparison: Comparison) -> Verdict:
     """Judge a comparison: ``divergent``, ``incomplete`` or ``consistent``.
 
     Divergent where there is an origin of error, nothing has a counterpart, what calls take in is far apart though
-    nothing random explains it, or values differ after a step that diverges; consistent only when nothing differs by
-    more than rounding error explains, most was compared, all that both recorded could be, both dumps are whole and end
-    where the other does, and no random operation makes the rest differ.
+    nothing random explains it, or values differ after a step that diverges. Modules of both sides that no name pairs
+    are no difference: nothing is known of them yet. Consistent only when nothing differs by more than rounding error
+    explains, most was compared, all that both recorded could be, both dumps are whole and end where the other does, and
+    no random operation makes the rest differ.
     """
     pairs = comparison.pairs
     if comparison.origins:
@@ -290,7 +294,8 @@ def verdict_of(comparison: Comparison) -> Verdict:
     if comparison.damage or sides_without_values(pairs):
         return Verdict.INCOMPLETE
     if not anything_compared(pairs):
-        return Verdict.DIVERGENT
+        unknown = all(unmatched_modules(pairs)) and not any(row.differs for row in comparison.rows)
+        return Verdict.INCOMPLETE if unknown else Verdict.DIVERGENT
     if comparison.far_apart:
         return Verdict.DIVERGENT
     if comparison.random or comparison.ends or comparison.unread or is_incomplete(pairs):

@@ -178,7 +178,7 @@ def _measure(row: WeightRow, target: Weight, golden: Weight, holders: Holders) -
         notes.append(not_finite(mine, theirs) or _like(mine, theirs, row.tolerance))
     if not row.parts and mine.shape == theirs.shape:
         holders.note(target, golden, mine, theirs)
-    row.note = tr_join("; ", filter(None, notes))
+    row.note = tr_join(tr("; "), filter(None, notes))
 
 
 def _tell_holders(comparison: WeightComparison, holders: Holders) -> None:
@@ -187,7 +187,7 @@ def _tell_holders(comparison: WeightComparison, holders: Holders) -> None:
     found = holders.find([*differing])
     for name in found:
         row = differing[name]
-        row.note = tr_join("; ", filter(None, (row.note, holders.words(name, found))))
+        row.note = tr_join(tr("; "), filter(None, (row.note, holders.words(name, found))))
     comparison.exchanged += exchanges(found)
 
 

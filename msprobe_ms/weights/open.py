@@ -73,7 +73,7 @@ def open_weights(path: Path) -> Checkpoint:
                 "{path}: no weights in it ({source}); {problems}",
                 path=path,
                 source=source,
-                problems=tr_join("; ", whole.problems[:3]) if whole.problems else ACCEPTED,
+                problems=tr_join(tr("; "), whole.problems[:3]) if whole.problems else ACCEPTED,
             )
         )
     whole.format = tr("{format}, {count} files", format=whole.format, count=len(files))

@@ -122,7 +122,7 @@ def not_finite(target: np.ndarray, golden: np.ndarray) -> str:
                     size=golden.size,
                 )
             )
-    return tr_join("; ", said)
+    return tr_join(tr("; "), said)
 
 
 def _sample(array: np.ndarray) -> Sample:

@@ -17,15 +17,15 @@ export function NeighboursTab({ figures }: { figures: Figures }) {
   const above = model.parent[state.call] - 1;
   return (
     <div class="neighbours">
-      <Side title={t("comes from  ( [ )")} list={found.before} empty={t("No earlier call gave out a tensor of the same figures.")} />
+      <Side title={t("comes from  ( [ )")} list={found.before} empty={t("No earlier call gave out a tensor of the same statistics.")} />
       <div class="here">
         <h3>{t("here")}</h3>
         <p><bdi>{shortened(model.names[state.call], 160)}</bdi></p>
         <p class="muted">{t("in {taken} → out {given}", { taken: short(model.taken[state.call]), given: short(model.given[state.call]) })}</p>
         {above >= 0 && <p class="muted">{t("inside of")} <Goto call={above} /></p>}
       </div>
-      <Side title={t("goes to  ( ] )")} list={found.after} empty={t("No later call took in a tensor of the same figures.")} />
-      <p class="muted wide">{t("Tensors matched by equal figures of the target: dumps hold no edges.")}</p>
+      <Side title={t("goes to  ( ] )")} list={found.after} empty={t("No later call took in a tensor of the same statistics.")} />
+      <p class="muted wide">{t("What comes before and after is inferred from tensors of equal statistics: a dump does not record which call feeds which.")}</p>
     </div>
   );
 }

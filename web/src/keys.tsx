@@ -93,7 +93,7 @@ async function neighbour(page: PageContext, find: (model: Model, figures: Figure
   if (page.state.call < 0) return;
   const found = find(page.model, await loadFigures(page.model), page.state.call);
   if (found.length) page.select(found[0].call, found[0].row);
-  else page.set({ note: t("No call is known by equal figures there.") });
+  else page.set({ note: t("No call there has a tensor of the same statistics.") });
 }
 
 function escape({ state, set }: PageContext): void {

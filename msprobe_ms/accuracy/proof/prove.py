@@ -74,7 +74,7 @@ class _Proving:
             return tr("{entry} is a recorded value, no call; {record}", entry=entry, record=_TO_RECORD)
         told = tr("{entry} is an update of parameters, which is not run again", entry=entry)
         differ = [] if golden is None else self._target.differing_values(entry, golden, self._question.counterpart)
-        return tr_join("; ", [told, *(differ or [_TO_RECORD])])
+        return tr_join(tr("; "), [told, *(differ or [_TO_RECORD])])
 
     # -- APIs ------------------------------------------------------------------------------------------------------
 

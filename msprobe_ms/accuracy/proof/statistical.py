@@ -202,7 +202,11 @@ def _of_module(target: str, golden: str, titles: tuple[str, ...], found: Explana
         other=titles[1],
         usual=found.usual,
     )
-    what = tr("norm of the results with {told} instead of {usual}, on random data", told=found.told, usual=found.usual)
+    what = tr(
+        "how the norm of the results changes on random data, with {told} instead of {usual}",
+        told=found.told,
+        usual=found.usual,
+    )
     trial = Trial(what, True, note=_changes(found.change, found.recorded, explains=True), explains=True)
     return Proof(target, golden, Finding.SETTING, sentence, [trial], (_ROUGHLY,))
 
@@ -210,7 +214,10 @@ def _of_module(target: str, golden: str, titles: tuple[str, ...], found: Explana
 def _changes(change: float, recorded: float, *, explains: bool) -> str:
     so = tr("this explains it") if explains else tr("this alone does not explain it")
     return tr(
-        "{change}; the dumps differ by {recorded}: {so}", change=percent(change), recorded=percent(recorded), so=so
+        "{change}; the norms in the two dumps differ by {recorded}: {so}",
+        change=percent(change),
+        recorded=percent(recorded),
+        so=so,
     )
 
 
@@ -262,7 +269,7 @@ def _of_tensors(
         sentence = tr(
             "parameters of {title} differ before it runs: {differences}",
             title=title_of(target),
-            differences=tr_join("; ", differences),
+            differences=tr_join(tr("; "), differences),
         )
         return Proof(*entries, Finding.PARAMETER, sentence, trials, (_EARLIER,))
     if differing:
@@ -334,7 +341,7 @@ def _of_settings(target: Call, golden: Call, pairs: Sequence[_Pair], sides: Side
         other = with_value(other, own, theirs.value)
     recorded = _recorded_change(target, golden, sides)
     what = tr(
-        "norm of the results with the target's {names} instead of the golden's, on random data",
+        "how the norm of the results changes on random data, with the target's {names} instead of the golden's",
         names=tr_join(tr(" and "), [name_of(own) for own, _ in both]),
     )
     trial = _compared(what, target, other, recorded)

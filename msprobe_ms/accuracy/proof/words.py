@@ -132,8 +132,8 @@ def parameter_sentence(title: str, learnt: Pairs) -> str:
         for own, other in learnt
     ]
     return tr(
-        "{differences}; run with the golden's {names}, {title} gives the golden's results",
-        differences=tr_join("; ", differences),
+        "{differences}; with the golden's {names}, {title} gives the golden's results",
+        differences=tr_join(tr("; "), differences),
         names=quoted_names(own for own, _ in learnt),
         title=title,
     )
@@ -153,10 +153,10 @@ def setting_sentence(target: Call, golden: Call, settings: Pairs, excess: float 
 
     ``excess``: its error with its own values, over what is allowed
     """
-    off = "" if excess is None else tr(" (its error is then {excess:.3g} times what rounding allows)", excess=excess)
+    off = "" if excess is None else tr(" (the error is then {excess:.3g} times what is allowed)", excess=excess)
     return tr(
-        "{stated}; run with the golden's inputs, {title} gives the golden's results with {other}, but not with {own}"
-        "{off}",
+        "{stated}. {title} was run with the golden's inputs: with {other} it gives the golden's results, with {own} "
+        "it does not{off}",
         stated=stated(target, golden, settings),
         title=title_of(target),
         other=_values(other for _, other in settings),

@@ -26,7 +26,7 @@ examples:
 The call runs alone, on the recorded tensors or on random data with the recorded statistics: in float64, in the
 frameworks of both dumps, and with the golden's values in place of the target's, one at a time. The result is also shown
 in the page of the report (compare_report_….html).
-Exit status: 0 the target's call is right, 1 with --exit-code where it is wrong, 2 where that cannot be decided.""")
+Exit status: 0 if there is an answer, 2 if it cannot be decided; with --exit-code, 1 if the target's call is wrong.""")
 
 
 def add_prove(commands: Any) -> None:

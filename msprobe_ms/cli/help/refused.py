@@ -31,5 +31,5 @@ def add_refused(commands: Any) -> None:
 
 
 def _refuse(options: argparse.Namespace) -> NoReturn:
-    told = tr_join("; ", filter(None, _REFUSED[options.command]))
+    told = tr_join(tr("; "), filter(None, _REFUSED[options.command]))
     raise UsageError(tr("{command} is not supported: {told}", command=options.command, told=told))

@@ -83,7 +83,8 @@ def compare(
             algorithms=algorithms,
         ).options()
     if files.made:
-        options = replace(options, arguments=None)
+        given = tuple(files.shown(file) for file in options.mappings.files)
+        options = replace(options, arguments=None, mappings=replace(options.mappings, files=given))
     if isinstance(target, Dump) or isinstance(golden, Dump):
         return Compared(_one_dump(target), _one_dump(golden), options)
     chosen = plan(_path(target), _path(golden), ranks=ranks, steps=steps, profile=profile)
@@ -139,6 +140,10 @@ class _Files:
             # Nobody knows the file.
             text = re.sub(rf"{re.escape(self._folder.name)}\S+?\.yaml", "given as a value", str(error))
             raise type(error)(text) from None
+
+    def shown(self, file: str) -> str:
+        """How a file is called where people read of it: nobody knows those made here."""
+        return tr("the mapping given as a value") if Path(file).parent == Path(self._folder.name) else file
 
     def of(self, kind: str, given: Any) -> Any:
         """A path; None and True as they are."""

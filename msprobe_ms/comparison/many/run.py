@@ -22,7 +22,7 @@ from msprobe_ms.comparison.model import Origin, Outcome
 from msprobe_ms.comparison.pairing.automatic import exchanged_mark
 from msprobe_ms.comparison.pairing.coverage import anything_compared
 from msprobe_ms.comparison.reporting.files import summary
-from msprobe_ms.comparison.reporting.terminal import verdict_lines
+from msprobe_ms.comparison.reporting.terminal import can_be_proved, verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps, compare_one
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.reading.locate import Place
@@ -65,6 +65,7 @@ class Found:
     ``loss``     the first loss that differs, where it is no drift of two runs that agree
     ``problem``  why there is none of it: then ``verdict`` is ``failed``
     ``entries``    of both dumps; ``unpaired``: nothing in them could be compared
+    ``provable``   the call that its error begins at can be run alone
     ``differing``  of one that is consistent, how many values differ for a reason that is no error of their own
     ``inherits``   the earlier step whose error it inherits, where nothing else is wrong with it
     """
@@ -82,7 +83,13 @@ class Found:
     differing: int = 0
     entries: int = 0
     unpaired: bool = False
+    provable: bool = False
     inherits: int | None = None
+
+    @property
+    def shows_error(self) -> bool:
+        """Whether values differ, which those of later steps may inherit."""
+        return self.verdict == Verdict.DIVERGENT and not self.unpaired
 
     @property
     def without_origin(self) -> str:
@@ -128,6 +135,7 @@ def compare_pair(work: Work) -> Found:
         differing=sum(row.differs for row in comparison.rows) if comparison.verdict == Verdict.CONSISTENT else 0,
         entries=len(outcome.target.entries) + len(outcome.golden.entries),
         unpaired=not comparison.origins and not anything_compared(comparison.pairs),
+        provable=can_be_proved(outcome),
         inherits=comparison.inherits if comparison.verdict == Verdict.DIVERGENT else None,
     )
 
@@ -162,7 +170,7 @@ class WrongSteps:
         step, rank = found.place.step, found.place.rank
         if step is None:
             return None
-        if found.verdict == Verdict.DIVERGENT:
+        if found.shows_error:
             self._first.setdefault(rank, step)
         first = self._first.get(rank, step)
         return first if first < step and found.differing else None

@@ -29,10 +29,12 @@ class Total:
     ``verdict``     ``divergent`` if one of them is; ``consistent`` if all are; else ``incomplete``
     ``counts``      pairs by verdict, ``failed`` included
     ``first_step``  the first step in which any rank diverges; None where steps are not told apart or none does
+    ``inherited``   whether values of later steps may inherit an error of it
     ``first_origin``  where the error begins in it, in the first of its ranks that diverges
     ``first_loss``  the first step in which losses differ; None where steps are not told apart or none do
     ``first_rank``  which rank of that step was first, and why; None for a single rank
     ``growing``     nodes whose error grows over the steps, worst first
+    ``provable``    the call that the command prove takes from the summary of all can be run alone
     ``mapping``     the layer mapping that was found for more than one of the pairs
     """
 
@@ -46,6 +48,8 @@ class Total:
     first_origin: str = ""
     mapping: Path | None = None
     first_loss: LossGap | None = None
+    inherited: bool = False
+    provable: bool = False
 
     @property
     def failed(self) -> int:
@@ -69,6 +73,9 @@ class Gathering:
         self._counts: Counter[Verdict] = Counter()
         self._first_step: int | None = None
         self._first_origin = ""
+        self._inherited = False
+        #: Step and rank of each pair that diverges, and whether the call its error begins at can be run alone.
+        self._provable: list[tuple[int | None, str, bool]] = []
         self._first_loss: LossGap | None = None
         #: The step whose ranks are looked at: the first that diverges, until then the latest.
         self._current: int | None = None
@@ -97,8 +104,10 @@ class Gathering:
             self._current, self._exchanges = place.step, {}
         if place.step == self._current and found.verdict != Verdict.FAILED:
             self._exchanges[rank_name(place)] = found.exchanges
+        if found.verdict == Verdict.DIVERGENT:
+            self._provable.append((place.step, place.rank, found.provable))
         if found.verdict == Verdict.DIVERGENT and self._first_step is None and place.step is not None:
-            self._first_step = place.step
+            self._first_step, self._inherited = place.step, found.shows_error
             self._first_origin = found.origins[0].target if found.origins else ""
         if found.loss is not None and place.step is not None:
             self._first_loss = self._first_loss or found.loss
@@ -122,24 +131,34 @@ class Gathering:
             if self._output is not None:
                 files.append(self._output / f"compare_trend{self._suffix(trend.rank)}_{self._timestamp}.csv")
                 write_trend(trend, files[-1])
-        several = len(self._exchanges) > 1
+        rank = first_rank(self._exchanges) if len(self._exchanges) > 1 else None
+        step = self._first_step if len(self._steps) > 1 else None
         total = Total(
             _verdict(self._counts),
             self._counts,
             self._steps,
-            self._first_step if len(self._steps) > 1 else None,
-            first_rank(self._exchanges) if several else None,
+            step,
+            rank,
             worst,
             files,
             self._first_origin,
             self._mapping,
             self._first_loss if len(self._steps) > 1 else None,
+            inherited=self._inherited,
+            provable=self._is_first_provable(step, rank),
         )
         if self._output is not None:
             path = self._output / f"compare_summary_{self._timestamp}.json"
             self.write_summary(total, path)
             files.append(path)
         return total
+
+    def _is_first_provable(self, step: int | None, first: FirstRank | None) -> bool:
+        """Whether the call can be run alone that the command prove chooses: of the first step, in its first rank."""
+        pairs = [each for each in self._provable if each[0] == step] or self._provable
+        ranks = first.ranks if first is not None else []
+        chosen = next((each for each in pairs if each[1] in ranks), next(iter(pairs), None))
+        return chosen is not None and chosen[2]
 
     def _suffix(self, rank: str) -> str:
         """Nothing where there is one rank."""

@@ -10,20 +10,13 @@ from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.summary import Total
 from msprobe_ms.comparison.model import OriginKind
 from msprobe_ms.comparison.reporting.facts import report_line
+from msprobe_ms.comparison.reporting.terminal import HEADS, proof_line
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 #: Ranks and steps named in a line; of more, the first.
 _SHOWN = 8
-#: Verdicts as they begin a line.
-_HEADS = {
-    Verdict.CONSISTENT: tr("CONSISTENT"),
-    Verdict.DIVERGENT: tr("DIVERGENT"),
-    Verdict.INCOMPLETE: tr("INCOMPLETE"),
-    Verdict.FAILED: tr("FAILED"),
-    Verdict.UNJUDGED: "",
-}
 
 
 class Lines:
@@ -45,7 +38,7 @@ class Lines:
             yield tr("{place}: NOT COMPARED: {problem}", place=place, problem=found.problem)
             return
         follows = self._first_step is not None and place.step is not None and place.step > self._first_step
-        if verdict == Verdict.DIVERGENT and self._first_step is None:
+        if found.shows_error and self._first_step is None:
             self._first_step = place.step
         if self._in_full and verdict != Verdict.CONSISTENT and verdict not in self._told:
             self._told.add(verdict)
@@ -58,13 +51,13 @@ class Lines:
             yield tr(
                 "{place}: {verdict}{where}",
                 place=place,
-                verdict=_HEADS[verdict],
+                verdict=HEADS[verdict],
                 where=self._where(found, follows=follows),
             )
 
     def _where(self, found: Found, *, follows: bool) -> str:
         exchanges, first = found.exchanges, next(iter(found.origins), None)
-        inherits = self._first_step if follows and found.verdict == Verdict.DIVERGENT else found.inherits
+        inherits = self._first_step if follows and found.shows_error else found.inherits
         where = tr(": the error begins at {origin}", origin=exchanges.origin) if exchanges.origin else ""
         if found.differing:
             where = tr(": {without_origin}", without_origin=found.without_origin)
@@ -74,7 +67,7 @@ class Lines:
             where = tr(": it received its error through {handed_by}", handed_by=exchanges.handed_by)
         elif inherits is not None:
             where = tr(", inherits the error of step {first_step}", first_step=inherits)
-        return tr_join("; ", [where, *found.summary["damage"], *found.summary["ends"]])
+        return tr_join(tr("; "), [where, *found.summary["damage"], *found.summary["ends"]])
 
 
 def found_lines(everything: Sequence[Found], *, in_full: bool) -> Iterator[str]:
@@ -91,13 +84,13 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     ]
     shown = tr_join(", ", done)
     yield tr(
-        "{verdict}: {count} pairs of dumps: {shown}", verdict=_HEADS[total.verdict], count=len(plan.pairs), shown=shown
+        "{verdict}: {count} pairs of dumps: {shown}", verdict=HEADS[total.verdict], count=len(plan.pairs), shown=shown
     )
     for side, places in (("target", plan.only_target), ("golden", plan.only_golden)):
         if places:
             yield tr("only in the {side}, not compared: {places}", side=tr(side), places=listed(places, _SHOWN))
     if total.first_step is not None:
-        line = _step_line(total.first_step, total.steps)
+        line = _step_line(total.first_step, total.steps, inherited=total.inherited)
         told = total.first_rank is not None or not total.first_origin
         yield (
             line
@@ -114,12 +107,14 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
 
 
 def total_report_lines(total: Total, page: Path | None = None) -> Iterator[str]:
-    """Name the summary of all, which names the other files, and what else to open; last the page, to open first."""
+    """Name the summary of all, which names the other files, the page to open first, and what to do next."""
     if total.mapping is not None:
         yield tr("also written: {path}", path=total.mapping)
     yield from _summary_line(total)
     if page is not None:
         yield tr("report: {page} (open it first)", page=page)
+    if total.provable and total.files:
+        yield proof_line(total.files[-1])
 
 
 def _summary_line(total: Total) -> Iterator[str]:
@@ -134,11 +129,11 @@ def _summary_line(total: Total) -> Iterator[str]:
         yield tr("also written: {summary}{beside}", summary=summary, beside=beside)
 
 
-def _step_line(first: int, steps: Sequence[int]) -> str:
+def _step_line(first: int, steps: Sequence[int], *, inherited: bool) -> str:
     before = [step for step in steps if step < first]
     agreed = ""
     if before:
         shown = listed(before, _SHOWN)
         agreed = tr_count("step {shown} agrees: ", "steps {shown} agree: ", count=len(before), shown=shown)
-    later = tr("; later steps inherit its error through the weights") if first < steps[-1] else ""
+    later = tr("; later steps inherit its error through the weights") if inherited and first < steps[-1] else ""
     return tr("{agreed}look at step {first}, the first that diverges{later}", agreed=agreed, first=first, later=later)

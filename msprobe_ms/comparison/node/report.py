@@ -38,6 +38,17 @@ _IN_DETAIL, _USERS, _FRAMES, _CALLS = 2, 3, 5, 6
 _HOW = {PairedBy.NAME: tr("name"), PairedBy.AUTOMATIC: tr("automatic")}
 #: Statistics → how they are told.
 _STATISTIC = {"maximum": tr("maximum"), "minimum": tr("minimum"), "mean": tr("mean"), "norm": tr("norm")}
+#: Results of the table → how they are told.
+_RESULT = {
+    "origin": tr("origin"),
+    "inherited": tr("inherited"),
+    "differs": tr("differs"),
+    "agrees": tr("agrees"),
+    "random": tr("random"),
+    "not judged": tr("not judged"),
+    "not compared": tr("not compared"),
+    "unmatched": tr("unmatched"),
+}
 _UNSAFE = re.compile(r"[^\w.@-]")
 _LONGEST_NAME = 150
 _HEAD = (tr("value"), tr("target"), tr("golden"), tr("deviation"), tr("tolerance"), "")
@@ -212,7 +223,7 @@ class _Details:
             yield tr("  golden: {name}", name=row.golden.name)
         yield from _metrics_table(row)
         if row.reason:
-            yield tr("  {result}: {reason}", result=row.result, reason=row.reason)
+            yield tr("  {result}: {reason}", result=_RESULT.get(row.result, row.result), reason=row.reason)
         if row.differs and row.deviation is not None and math.isfinite(row.deviation):
             yield tr(
                 "  {required}; the tolerance applied is {held_to:.3g}",

@@ -28,12 +28,14 @@ def describe_allowances(row: Row, tried: Sequence[tuple[str, Allowance | None]],
     silent = tuple(name for name, each in tried if each is None)
     parts = [_outcome(row)]
     if allowed:
-        parts.append(tr("allowances: {allowed}", allowed=tr_join(", ", allowed)))
+        parts.append(tr("explanations that apply allow: {allowed}", allowed=tr_join(", ", allowed)))
     if silent and not in_full:
-        parts.append(tr_count("1 explanation does not apply", "{count} explanations do not apply", count=len(silent)))
+        parts.append(
+            tr_count("1 other explanation does not apply", "{count} other explanations do not apply", count=len(silent))
+        )
     elif silent:
         parts.append(_silent(silent))
-    return tr_join("; ", parts)
+    return tr_join(tr("; "), parts)
 
 
 @lru_cache(maxsize=64)

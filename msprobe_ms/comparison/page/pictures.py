@@ -106,7 +106,7 @@ def _where(found: Study) -> str:
         for each in found.axes
         if each.is_concentrated
     ]
-    where = tr_join("; ", sits) or tr("in no few slices of any axis")
+    where = tr_join(tr("; "), sits) or tr("in no few slices of any axis")
     return tr("{differing} of {size} elements differ: {where}", differing=found.differing, size=found.size, where=where)
 
 

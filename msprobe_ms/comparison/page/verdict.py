@@ -9,8 +9,10 @@ from urllib.parse import quote
 
 from msprobe_ms import __version__
 from msprobe_ms.comparison.model import Origin, Outcome, Pair
+from msprobe_ms.comparison.pairing.coverage import anything_compared
 from msprobe_ms.comparison.reporting.facts import fact_lines
 from msprobe_ms.comparison.reporting.terminal import (
+    HEADS,
     IN_STAGE,
     call_site,
     judgement_lines,
@@ -25,8 +27,8 @@ from msprobe_ms.support.translation import tr, tr_beginning, tr_list, translated
 _TOLD = 5
 #: Longest sentence that is shown whole, in characters.
 _SENTENCE = 2_000
-#: The word that a line begins with, and the rest of it.
-_VERDICT = re.compile(r"([\w/]*):?\s*(.*)", re.ASCII | re.DOTALL)
+#: The word that a line begins with, in Chinese with its translation, and the rest of the line.
+_VERDICT = re.compile(r"([\w/]*(?:（[^）]*）)?)[:：]?\s*(.*)", re.ASCII | re.DOTALL)
 _DISCLOSES = {
     True: tr(
         "This file holds statistics of the recorded tensors, the names of modules and functions, "
@@ -45,8 +47,7 @@ def title_of(outcome: Outcome) -> str:
     comparison = outcome.comparison
     where = tr(" at {target}", target=comparison.origins[0].target) if comparison.origins else ""
     beginning = tr("{title}: ", title=outcome.title) if outcome.title else ""
-    verdict = comparison.verdict.upper()
-    return tr("{beginning}{verdict}{where}", beginning=beginning, verdict=verdict, where=where)
+    return tr("{beginning}{verdict}{where}", beginning=beginning, verdict=HEADS[comparison.verdict], where=where)
 
 
 def verdict_html(outcome: Outcome, proofs: str = "", *, stacks: bool = True) -> str:
@@ -55,7 +56,9 @@ def verdict_html(outcome: Outcome, proofs: str = "", *, stacks: bool = True) -> 
     named = comparison.pairs if stacks else ()
     by_name = {pair.target.name: pair for pair in named if pair.target is not None}
     origins = comparison.origins
-    lines = [*(_first(origins[0], by_name) if origins else _judgement(outcome)), proofs, *_others(origins[1:])]
+    # Of a loss that differs beside calls that could not be paired, nobody knows where its error begins.
+    begins = bool(origins) and anything_compared(comparison.pairs)
+    lines = [*(_first(origins[0], by_name) if begins else _judgement(outcome)), proofs, *_others(origins[1:])]
     facts = _listed(
         "facts",
         (
@@ -69,7 +72,7 @@ def verdict_html(outcome: Outcome, proofs: str = "", *, stacks: bool = True) -> 
 
 def _first(first: Origin, by_name: dict[str, Pair]) -> Iterator[str]:
     told = escaped(tr("The error begins {stage}at", stage=IN_STAGE[first.stage]))
-    yield f"<h1><strong>{Verdict.DIVERGENT.upper()}</strong> {told}</h1>"
+    yield f"<h1><strong>{escaped(HEADS[Verdict.DIVERGENT])}</strong> {told}</h1>"
     yield f'<p class="origin"><bdi>{escaped(first.target)}</bdi></p>'
     yield f'<p class="reason">{escaped(first.reason, _SENTENCE)}</p>'
     yield _listed("details", first.details or filter(None, [required_line(first)]))

@@ -27,7 +27,7 @@ def shares_of(pairs: Sequence[Pair]) -> Shares:
     """
     expected = expected_alone(pairs)
     paired, alone = (set[str](), set[str]()), (dict[str, None](), dict[str, None]())
-    elsewhere = set[str](), set[str]()
+    elsewhere = dict[str, None](), dict[str, None]()
     for pair in pairs:
         for side, entry in enumerate((pair.target, pair.golden)):
             if entry is None or not _is_module_call(entry):
@@ -37,15 +37,17 @@ def shares_of(pairs: Sequence[Pair]) -> Shares:
             elif entry.name not in expected[side]:
                 alone[side][_path(entry)] = None
             elif pair.how == PairedBy.ELSEWHERE and not (entry.parsed is not None and entry.parsed.is_root):
-                elsewhere[side].add(_path(entry))
+                elsewhere[side][_path(entry)] = None
     ours, theirs = ([path for path in alone[side] if path not in paired[side]] for side in (TARGET, GOLDEN))
     both = len(paired[TARGET])
-    outputs_only = [len(elsewhere[side] - paired[side] - set(alone[side])) for side in (TARGET, GOLDEN)]
-    larger = max((TARGET, GOLDEN), key=lambda side: len((ours, theirs)[side]) + outputs_only[side])
-    total = both + len((ours, theirs)[larger]) + outputs_only[larger]
+    mine, others = (
+        [path for path in elsewhere[side] if path not in paired[side] and path not in alone[side]]
+        for side in (TARGET, GOLDEN)
+    )
+    total = both + max(len(ours) + len(mine), len(theirs) + len(others))
     modules = (both, total) if has_modules(pairs) else None
     calls, functions = _calls(pairs, expected)
-    return Shares(modules, calls, ours, theirs, outputs_only[larger], functions)
+    return Shares(modules, calls, ours, theirs, (mine, others), functions)
 
 
 def _calls(
@@ -84,6 +86,18 @@ def paired_with(pairs: Iterable[Pair]) -> list[tuple[Together, int]]:
         if pair.target is not None and pair.golden is not None and _is_forward(pair.target):
             counts[_without_index(pair.target), _without_index(pair.golden), str(pair.how or "name")] += 1
     return list(counts.items())
+
+
+def lone_values(pairs: Iterable[Pair]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return how many values have no counterpart, by module or function, of the target and of the golden."""
+    counts = Counter[str](), Counter[str]()
+    for pair in pairs:
+        for row in pair.rows:
+            if not row.matched:
+                side = TARGET if row.in_target else GOLDEN
+                if (entry := (pair.target, pair.golden)[side]) is not None:
+                    counts[side][_without_index(entry)] += 1
+    return dict(counts[TARGET]), dict(counts[GOLDEN])
 
 
 def _path(entry: Entry) -> str:

@@ -69,7 +69,7 @@ ADVICE_BY_KIND = {
 }
 
 
-PERHAPS = tr("Perhaps only a consequence of the suspect above: fix that first. ")
+PERHAPS = tr("Perhaps only a consequence of the origin above: fix that first. ")
 
 
 #: What usually differs, by a pattern of the class or API name. The first that fits counts.

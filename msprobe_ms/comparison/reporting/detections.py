@@ -25,6 +25,7 @@ from msprobe_ms.comparison.reporting.advice_texts import (
     random_advice,
 )
 from msprobe_ms.comparison.reporting.files import compared_count
+from msprobe_ms.comparison.reporting.mapping_advice import mapping_advice
 from msprobe_ms.comparison.statistics import non_finite_ends
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side, Verdict
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
@@ -238,7 +239,7 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
         without += random_advice(comparison.random[0].target)
     if survey.differing:
         if comparison.origins:
-            advice = tr("Fix the first suspect above and compare again: most of the others inherit its error.")
+            advice = tr("Fix the first origin above and compare again: most other errors come from it.")
         else:
             advice = tr(
                 "No node is the origin of an error: the column Explained By says why each differs (none: slow drift). "
@@ -261,24 +262,27 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
             CONSISTENCY,
             None,
             "NA",
-            tr("All {compared} values compared agree; see the suspects above.", compared=survey.compared),
+            tr("All {compared} values compared agree; see the origins above.", compared=survey.compared),
         )
+    to_pair = mapping_advice(comparison)
     if not survey.compared:
-        return Finding(
-            CONSISTENCY,
-            None,
-            "NA",
-            tr("Nothing was compared.{without} See docs/mapping.md to pair them.", without=without),
+        pairing = tr_sentence(to_pair) if to_pair else tr("See docs/mapping.md to pair them.")
+        told = tr("Nothing was compared.{without} {pairing}", without=without, pairing=pairing)
+        return Finding(CONSISTENCY, None, "NA", told)
+    advice = (
+        tr_sentence(to_pair)
+        if to_pair
+        else tr(
+            "If the results still differ, look at what this step does not show: the optimizer and later "
+            "steps, the order of the data, other ranks, and what comes after the network."
         )
-    advice = tr(
-        "If the results still differ, look at what this step does not show: the optimizer and later "
-        "steps, the order of the data, other ranks, and what comes after the network."
     )
     blank = sum(row.matched for row in comparison.rows) - survey.compared
     figures = tr(" that have figures ({blank} more have none on either side)", blank=blank) if blank > 0 else ""
-    agree = tr(
-        "All {compared} values compared{figures} agree within their tolerances.",
-        compared=survey.compared,
+    agree = tr_count(
+        "The 1 value compared{figures} agrees within its tolerance.",
+        "All {count} values compared{figures} agree within their tolerances.",
+        count=survey.compared,
         figures=figures,
     )
     return Finding(

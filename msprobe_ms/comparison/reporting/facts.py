@@ -12,13 +12,13 @@ from msprobe_ms.comparison.model import Comparison, Outcome, Row, Shares
 from msprobe_ms.comparison.pairing.coverage import (
     lone_statistics,
     said_unmatched,
-    unmatched_modules,
 )
 from msprobe_ms.comparison.pairing.elsewhere import with_lone_parameters
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.shares import outermost
 from msprobe_ms.comparison.reporting.files import compared_count, row_counts
-from msprobe_ms.comparison.terms import GOLDEN, Mode, PairedBy
+from msprobe_ms.comparison.reporting.mapping_advice import mapping_lines
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Mode
 from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_list, translated
 
@@ -75,7 +75,8 @@ def pairing_line(comparison: Comparison) -> str:
     if shares.modules is not None:
         modules, other_modules = shares.modules
         some = tr("{modules} of {other_modules} modules", modules=modules, other_modules=other_modules)
-        only = tr(" ({count} by their outputs only)", count=shares.elsewhere) if shares.elsewhere else ""
+        count = max(map(len, shares.elsewhere))
+        only = tr(" (and only the outputs of {count} more)", count=count) if count else ""
         paired.append(tr("{some}{only}", some=some, only=only))
     if shares.calls is not None:
         both, total = shares.calls
@@ -84,7 +85,12 @@ def pairing_line(comparison: Comparison) -> str:
         paired.append(
             tr("{counts} of {other_counts} values", counts=counts["matched"], other_counts=counts["matched"] + alone)
         )
-    compared = tr("{count} values compared ({mode})", count=compared_count(comparison), mode=tr(str(comparison.mode)))
+    compared = tr_count(
+        "1 value compared ({mode})",
+        "{count} values compared ({mode})",
+        count=compared_count(comparison),
+        mode=tr(str(comparison.mode)),
+    )
     if alone and (shares.modules is not None or shares.calls is not None):
         compared = tr("{compared}, {alone} have no counterpart", compared=compared, alone=alone)
     line = tr("{compared}; paired: {paired}", compared=compared, paired=tr_join(", ", paired))
@@ -116,19 +122,25 @@ def _mapping_lines(comparison: Comparison) -> Iterator[str]:
     """What a mapping says has no counterpart, and that one may be found where modules of both sides have none."""
     if said := said_unmatched(comparison.pairs):
         yield tr("not compared, as the mapping says they have no counterpart: {said}", said=listed(said, _TOLD))
-    if lone := with_lone_parameters(comparison.pairs):
-        names = [
-            tr("{name} ({side})", name=name, side=tr("golden") if side is GOLDEN else tr("target"))
-            for side, name in lone
-        ]
+    yield from _outputs_only_lines(comparison)
+    yield from mapping_lines(comparison)
+
+
+def _outputs_only_lines(comparison: Comparison) -> Iterator[str]:
+    """Which modules have no counterpart, though what they give out was compared; apart those with parameters."""
+    lone = set(with_lone_parameters(comparison.pairs))
+    told: dict[bool, list[str]] = {False: [], True: []}
+    for side, names in zip((TARGET, GOLDEN), comparison.shares.elsewhere, strict=True):
+        for name in names:
+            told[(side, name) in lone].append(tr("{name} ({side})", name=name, side=tr(str(side))))
+    if told[False]:
         yield tr(
-            "modules compared by their outputs only, as the other side has no such module: {names}",
-            names=listed(names, _TOLD),
+            "only their outputs were compared, as they have no counterpart: {names}", names=listed(told[False], _TOLD)
         )
-    if all(unmatched_modules(comparison.pairs)) and all(pair.how != PairedBy.AUTOMATIC for pair in comparison.pairs):
+    if told[True]:
         yield tr(
-            "to pair these modules, correct your mapping where you gave one, or take that which -lm without a file "
-            "finds (proposed_mapping in the summary)"
+            "only their outputs were compared, not their parameters, as they have no counterpart: {names}",
+            names=listed(told[True], _TOLD),
         )
 
 

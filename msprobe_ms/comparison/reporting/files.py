@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from msprobe_ms.comparison.model import Comparison, Origin, Row
 from msprobe_ms.comparison.pairing.coverage import said_unmatched
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
-from msprobe_ms.comparison.pairing.shares import paired_with
+from msprobe_ms.comparison.pairing.shares import lone_values, paired_with
 from msprobe_ms.comparison.reporting.csv_table import Cell, Cells, listed, write_columns, write_csv
 from msprobe_ms.comparison.reporting.legend import LEGEND_SHEET, LegendLine
 from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Line, Profile, lines
@@ -120,14 +120,12 @@ def write_summary(
     name_suffix: str = "",
     *,
     files: Iterable[Path] = (),
-    proposed: Sequence[str] = (),
     dumps: Mapping[str, Path] | None = None,
 ) -> Path:
     """Write ``compare_summary{suffix}_{timestamp}.json``; numbers that are not finite are the texts nan, inf, -inf.
 
     ``files`` are the others of this comparison, whose names it holds without the time, so that a second run writes the
-    same. ``proposed`` are lines of a layer mapping that may pair modules without a counterpart. ``dumps``: the files of
-    ``target`` and ``golden``, which the command prove reads.
+    same. ``dumps``: the files of ``target`` and ``golden``, which the command prove reads.
 
     :raises UsageError: the folder cannot be written
     """
@@ -136,7 +134,7 @@ def write_summary(
         content = {
             **summary(comparison),
             **pairing(comparison),
-            "proposed_mapping": list(proposed),
+            "proposed_mapping": list(comparison.mapped.proposed),
             "files": [without_time(file, timestamp) for file in files],
         }
         if dumps is not None:
@@ -193,6 +191,8 @@ def pairing(comparison: Comparison) -> dict[str, object]:
         "paired_modules": shares.modules and list(shares.modules),
         "paired_calls": shares.calls and list(shares.calls),
         "unmatched_modules": {"target": list(shares.target), "golden": list(shares.golden)},
+        "compared_by_outputs": dict(zip(("target", "golden"), map(list, shares.elsewhere), strict=True)),
+        "unmatched_values": dict(zip(("target", "golden"), lone_values(comparison.pairs), strict=True)),
         "explained": _explained(comparison),
         "pairs": [
             {"target": target, "golden": golden, "how": how, "calls": calls}

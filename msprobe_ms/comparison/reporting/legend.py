@@ -26,8 +26,8 @@ _RESULTS = (
     LegendLine("differs", tr("beyond its tolerance, and no single call is to blame for it"), RowColour.YELLOW),
     LegendLine("agrees", tr("within its tolerance")),
     LegendLine("random", tr("random numbers differ, which is nobody's fault")),
-    LegendLine("not judged", tr("its result is undefined or a copy, or later uses refute the record")),
-    LegendLine("not compared", tr("neither side has a figure")),
+    LegendLine("not judged", tr("its result is undefined or a copy, or later uses show that it was recorded wrongly")),
+    LegendLine("not compared", tr("neither side has figures")),
     LegendLine("unmatched", tr("the golden has no such call, or its call no such value")),
 )
 _COLUMNS = (

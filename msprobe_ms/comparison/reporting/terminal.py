@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from shlex import join, quote
 
 from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Outcome, Pair
@@ -36,6 +37,14 @@ IN_STAGE = {
     Stage.UPDATE: tr("in the update of the parameters, "),
     None: "",
 }
+#: Verdicts as they begin a line.
+HEADS = {
+    Verdict.CONSISTENT: tr("CONSISTENT"),
+    Verdict.DIVERGENT: tr("DIVERGENT"),
+    Verdict.INCOMPLETE: tr("INCOMPLETE"),
+    Verdict.FAILED: tr("FAILED"),
+    Verdict.UNJUDGED: "",
+}
 #: Kinds of origins whose call can be run alone.
 _PROVABLE = (OriginKind.COMPUTATION, OriginKind.PARAMETER, OriginKind.PRECISION)
 _NOTHING_DIFFERS = tr("all values agree within the rounding error of their dtypes")
@@ -53,15 +62,20 @@ def verdict_lines(outcome: Outcome, command: Sequence[str] = ()) -> Iterator[str
     yield from fact_lines(outcome)
     if outcome.files:
         yield report_line(outcome.files)
-        yield from _proof_lines(outcome)
+        summary = next((file for file in outcome.files if file.name.startswith("compare_summary")), None)
+        if summary is not None and can_be_proved(outcome):
+            yield proof_line(summary)
 
 
-def _proof_lines(outcome: Outcome) -> Iterator[str]:
-    """How to run the call alone that the error begins at, where it is a call that computes."""
+def can_be_proved(outcome: Outcome) -> bool:
+    """Return whether the call that the error begins at can be run alone."""
     origin = next(iter(outcome.comparison.origins), None)
-    summary = next((file for file in outcome.files if file.name.startswith("compare_summary")), None)
-    if origin is not None and summary is not None and is_provable(origin, outcome.target):
-        yield tr("next, to see which side is wrong and why: msprobe prove {summary}", summary=quote(str(summary)))
+    return origin is not None and is_provable(origin, outcome.target)
+
+
+def proof_line(summary: Path) -> str:
+    """Return how to run the call alone that this summary says the error begins at."""
+    return tr("next, to see which side is wrong and why: msprobe prove {summary}", summary=quote(str(summary)))
 
 
 def is_provable(origin: Origin, target: Dump) -> bool:
@@ -85,10 +99,8 @@ def judgement_lines(outcome: Outcome, command: Sequence[str] = ()) -> Iterator[s
     paired = anything_compared(comparison.pairs)
     if empty := sides_without_values(comparison.pairs):
         yield from _structure_lines(comparison.pairs, empty)
-    elif not paired and comparison.damage:
-        yield tr("INCOMPLETE: nothing could be compared, as a dump is not whole")
     elif not paired:
-        yield tr("DIVERGENT: nothing in the two dumps could be paired")
+        yield from _unpaired_lines(comparison)
     elif comparison.origins:
         yield from _divergent_lines(outcome, command)
     elif comparison.random:
@@ -109,6 +121,21 @@ def judgement_lines(outcome: Outcome, command: Sequence[str] = ()) -> Iterator[s
         yield from differing_lines(comparison.rows)
     else:
         yield from _consistent_lines(comparison)
+
+
+def _unpaired_lines(comparison: Comparison) -> Iterator[str]:
+    """That no call could be paired, and what the losses show, if there are some."""
+    if comparison.origins:
+        yield tr("DIVERGENT: the losses differ, but no calls could be paired: it is not known where the error begins")
+        yield from _origin_lines(comparison.origins[0], {})
+    elif comparison.damage:
+        yield tr("INCOMPLETE: nothing could be compared, as a dump is not whole")
+    elif comparison.verdict == Verdict.DIVERGENT:
+        yield tr("DIVERGENT: nothing in the two dumps could be paired")
+    elif any(row.matched for row in comparison.rows):
+        yield tr("INCOMPLETE: the loss agrees, but nothing else was compared: no modules could be paired")
+    else:
+        yield tr("INCOMPLETE: nothing was compared: no modules could be paired")
 
 
 def _far_apart_lines(comparison: Comparison) -> Iterator[str]:
@@ -144,8 +171,8 @@ def _incomplete(outcome: Outcome) -> tuple[str, str] | None:
         )
     if all(unmatched_modules(comparison.pairs)):
         head = tr(
-            "INCOMPLETE: what was compared agrees, but both sides have modules without a "
-            "counterpart, which were not compared: map them first"
+            "INCOMPLETE: what was compared agrees, but both sides have unpaired modules, which were not compared: "
+            "pair them first"
         )
         return head, ""
     if comparison.unread:

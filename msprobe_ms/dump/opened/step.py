@@ -16,7 +16,7 @@ from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.page.template import escaped
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.text import listed
-from msprobe_ms.support.translation import tr, tr_count, tr_join
+from msprobe_ms.support.translation import tr, tr_count, tr_join, translated
 
 #: Entries a step's text names; the rest is counted.
 _MOST_SHOWN = 8
@@ -49,8 +49,8 @@ class RecordedStep(Mapping[str, RecordedCall]):
         dump = self._read()
         if dump is None or name not in dump.entries:
             close = _close_to(name, self._entries())
-            hint = f"; did you mean {' or '.join(close)}?" if close else ""
-            raise KeyError(f"{name!r} was not recorded{hint}")
+            hint = tr("; did you mean {names}?", names=tr_join(tr(" or "), close)) if close else ""
+            raise KeyError(translated(tr("{name} was not recorded{hint}", name=repr(name), hint=hint)))
         return RecordedCall(dump.entries[name], dump.tensors)
 
     def __iter__(self) -> Iterator[str]:
@@ -65,10 +65,11 @@ class RecordedStep(Mapping[str, RecordedCall]):
 
     def __repr__(self) -> str:
         names = list(self)
-        lines = [f"{counted_entries(len(names))} in {self.path}", *(f"  {name}" for name in names[:_MOST_SHOWN])]
+        held = tr("{entries} in {path}", entries=counted_entries(len(names)), path=self.path)
+        lines = [held, *(f"  {name}" for name in names[:_MOST_SHOWN])]
         if len(names) > _MOST_SHOWN:
-            lines.append(f"  … and {len(names) - _MOST_SHOWN} more")
-        return "\n".join(lines)
+            lines.append(tr("  … and {count} more", count=len(names) - _MOST_SHOWN))
+        return "\n".join(map(translated, lines))
 
 
 def load(path: str | os.PathLike[str], *, step: int | None = None, rank: int | None = None) -> RecordedStep:

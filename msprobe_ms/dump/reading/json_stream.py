@@ -31,6 +31,22 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 #: What ends a number.
 _ENDS = frozenset(" \t\n\r,}")
 _SPACE = re.compile(r"[ \t\n\r]*")
+_NAMES = {
+    '"': tr("a double quote"),
+    ":": tr("a colon"),
+    ",": tr("a comma"),
+    "{": tr("an opening brace"),
+    "}": tr("a closing brace"),
+}
+#: What the standard library's scanner says, as messages.
+_FAULTS = {
+    "Expecting value": tr("expected a value"),
+    "Expecting property name enclosed in double quotes": tr("expected a key in double quotes"),
+    "Expecting ':' delimiter": tr("expected a colon"),
+    "Expecting ',' delimiter": tr("expected a comma"),
+    "Unterminated string starting at": tr("the text that begins here has no end"),
+    "Invalid control character at": tr("a control character inside a text"),
+}
 
 
 class Member(NamedTuple):
@@ -61,7 +77,7 @@ def members(path: Path, opened: str | None = None) -> Iterator[Member]:
             tr("{path}: cannot be read: {strerror}", path=path, strerror=error.strerror or error)
         ) from error
     except _Damage as damage:
-        raise DamagedFileError(f"{path}: {damage}") from damage
+        raise DamagedFileError(tr("{path}: {damage}", path=path, damage=damage)) from damage
 
 
 class _Damage(Exception):
@@ -96,7 +112,8 @@ class _Text:
         """Take the next character, one of ``accepted``."""
         found = self.next()
         if not found or found not in accepted:
-            raise self._damaged(tr("expected {accepted}", accepted=tr_join(tr(" or "), accepted)), self.place)
+            names = tr_join(tr(" or "), [_NAMES[each] for each in accepted])
+            raise self._damaged(tr("expected {names}", names=names), self.place)
         self.place += 1
         return found
 
@@ -114,13 +131,14 @@ class _Text:
             except JSONDecodeError as error:
                 if (error.msg.startswith("Unterminated") or self._may_go_on(error.pos)) and self.more():
                     continue
-                raise self._damaged(error.msg, error.pos) from None
-            except ValueError as error:  # an integer of more digits than Python reads
-                raise self._damaged(str(error), self.place) from None
+                raise self._damaged(_FAULTS.get(error.msg, error.msg), error.pos) from None
+            except ValueError:  # an integer of more digits than Python reads
+                raise self._damaged(tr("a number of too many digits"), self.place) from None
             if isinstance(value, (int, float)) and self._may_go_on(end) and self.more():
                 continue  # "1." and "1e-" are 1 so far
             if isinstance(value, (int, float)) and self.text[end : end + 1] not in _ENDS and not alone:
-                raise self._damaged(tr("expected , or }"), end)
+                names = tr_join(tr(" or "), [_NAMES[","], _NAMES["}"]])
+                raise self._damaged(tr("expected {names}", names=names), end)
             if self._may_hold_half_characters(end):
                 value = _without_lone_surrogates(value)
             self.place = self._end = end
@@ -172,7 +190,9 @@ class _Text:
 
     def _damaged(self, what: str, place: int) -> _Damage:
         line, column = self._position(place)
-        return _Damage(f"not valid JSON: {what}: line {line + 1} column {column + 1}")
+        return _Damage(
+            tr("not valid JSON: line {line}, column {column}: {what}", line=line + 1, column=column + 1, what=what)
+        )
 
     def _position(self, place: int) -> tuple[int, int]:
         newlines = self.text.count("\n", 0, place)

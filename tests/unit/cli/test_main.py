@@ -50,7 +50,8 @@ def test_the_new_form_says_where_the_error_begins(
     content = json.loads(summary.read_text())
     counts = ["matched", "unmatched_target", "unmatched_golden", "not_compared", "said_unmatched", "fused"]
     counts += ["damage", "ends"]
-    pairing = ["paired_modules", "paired_calls", "unmatched_modules", "explained", "pairs"]
+    pairing = ["paired_modules", "paired_calls", "unmatched_modules", "compared_by_outputs", "unmatched_values"]
+    pairing += ["explained", "pairs"]
     pairing += ["proposed_mapping", "files", "dumps"]
     assert list(content) == ["mode", "verdict", *counts, "inherits", "origins", "random_operations", *pairing]
     assert (content["verdict"], content["matched"]) == ("divergent", 710)
@@ -172,13 +173,29 @@ def test_what_was_not_compared_is_not_called_consistent(tmp_path: Path, capsys: 
     arguments = ["compare", "-tp", str(mapping / "encoder_mindspore_L0"), "-gp", str(mapping / "encoder_pytorch_L0")]
     assert main([*arguments, "-o", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
-    assert "modules without a counterpart, which were not compared: map them first" in printed
-    assert "-lm without a file finds" in printed
+    assert "both sides have unpaired modules, which were not compared: pair them first" in printed
+    assert "to pair these modules, compare again with -lm (without a file)" in printed
     (summary,) = tmp_path.glob("compare_summary_*.json")
     proposed = "\n".join(json.loads(summary.read_text())["proposed_mapping"])
     assert "EncoderLayer:\n  attention: self_attention  # " in proposed
     assert main([*arguments, "-o", str(tmp_path), "-lm", str(mapping / "encoder_layer_mapping.yaml")]) == 0
     assert "INCOMPLETE" not in capsys.readouterr().out
+
+
+def test_a_mapping_file_that_lacks_a_line_is_named_with_the_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mapping = DATA / "mapping"
+    lines = (mapping / "encoder_layer_mapping.yaml").read_text().splitlines(keepends=True)
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("".join(line for line in lines if "projection" not in line))
+    sides = ["-tp", str(mapping / "encoder_mindspore_L0"), "-gp", str(mapping / "encoder_pytorch_L0")]
+    assert main(["compare", *sides, "-o", str(tmp_path / "out"), "-lm", str(mine)]) == 0
+    printed = capsys.readouterr().out
+    assert "INCOMPLETE" in printed and f"to pair these modules, correct {mine}; these lines pair them" in printed
+    assert "  FeedForward:\n    projection: dense_4h_to_h  # " in printed
+    (advice,) = (tmp_path / "out").glob("advisor_*.txt")
+    assert f"To pair these modules, correct {mine}." in advice.read_text()
 
 
 def test_nothing_in_common_gets_no_good_advice(

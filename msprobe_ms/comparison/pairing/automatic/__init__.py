@@ -48,8 +48,9 @@ _EVIDENCE_SCALE, _MARGIN_SCALE = 2.5, 1.0
 _WITH_MODULES = ("L0", "mix")
 
 _HEAD = tr("""\
-# Layer mapping found by comparing the two dumps: under the class of the parent, child: what the golden calls it.
-# Behind each line the lowest confidence (0 to 1) of the pairs it makes. Correct it and give it with -lm.
+# This layer mapping was found from the two dumps. First comes the class of the parent; below it stands a line for each
+# child, "child: its name in the golden". The number behind a line (0 to 1) says how sure the pairs are that the line
+# makes: the lowest of their confidences. Correct this file where it is wrong, and give it with -lm FILE.
 """)
 
 
@@ -112,7 +113,10 @@ class Alignment:
         return tr("these weights look exchanged: {circles}", circles=shown) if circles else ""
 
     def _remarks(self) -> Iterator[str]:
-        yield tr("# {count} modules are paired; those without a line above keep their names.", count=len(self.pairs))
+        yield tr(
+            "# {count} modules are paired. A module without a line above has the same name on both sides.",
+            count=len(self.pairs),
+        )
         same = [
             (sure, module) for module, (other, sure) in self.pairs.items() if other[0] == module[0] and sure < _SURE
         ]

@@ -65,6 +65,7 @@ class Mappings:
     ``layer``  class of the parent → {child → golden child}, children and values dotted; ``TopLayer`` is the network
     ``data``   full item or entry name → the golden's, None for nothing
     ``api``    rules about APIs; None when not asked for, empty for a bare ``-am``
+    ``files``  the files of ``layer`` and ``cell``, as they were named
     ``operations``  kind of operation → kinds of the golden: their calls are paired in order
     ``automatic``  as ``layer``, found by ``mapping.automatic``: counts where nothing else speaks of a module
     """
@@ -75,6 +76,7 @@ class Mappings:
     api: tuple[ApiRule, ...] | None = None
     automatic: dict[str, dict[str, str]] = field(default_factory=dict)
     operations: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
 
 def load_mappings(
@@ -94,6 +96,7 @@ def load_mappings(
         data={} if data is None else _read("data", data),
         api=None if api is None else () if api is True else _api_rules(api),
         operations={} if operations is None else read_operations(operations),
+        files=tuple(str(file) for file in (layer, cell) if isinstance(file, Path)),
     )
 
 

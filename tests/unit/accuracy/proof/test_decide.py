@@ -48,11 +48,11 @@ def test_gradients_that_cannot_be_compared_are_not_called_right() -> None:
 def test_the_sentence_on_a_setting_has_both_values() -> None:
     said = of(layer_norm(1e-2), layer_norm(framework="pytorch")).sentence
     assert said.startswith(
-        "the setting `epsilon` differs: 0.01 in MindSpore's LayerNorm, 1e-05 in PyTorch's LayerNorm; run with the "
-        "golden's inputs, MindSpore's LayerNorm gives the golden's results with 1e-05, but not with 0.01 (its error is "
-        "then "
+        "the setting `epsilon` differs: 0.01 in MindSpore's LayerNorm, 1e-05 in PyTorch's LayerNorm. MindSpore's "
+        "LayerNorm was run with the golden's inputs: with 1e-05 it gives the golden's results, with 0.01 it does not "
+        "(the error is then "
     )
-    assert said.endswith(" times what rounding allows)")
+    assert said.endswith(" times what is allowed)")
 
 
 def test_a_call_whose_setting_differs_is_never_right_however_little_it_does() -> None:

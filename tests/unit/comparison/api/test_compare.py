@@ -323,7 +323,7 @@ def test_the_assertion_over_many_ranks(tmp_path: Path) -> None:
 
 def test_too_little_in_common_is_not_consistent() -> None:
     sides = MAPPING / "encoder_mindspore_L0", MAPPING / "encoder_pytorch_L0"
-    with pytest.raises(AssertionError, match=r"too little of them could be compared!(.|\n)*map them first") as caught:
+    with pytest.raises(AssertionError, match=r"too little of them could be compared!(.|\n)*pair them first") as caught:
         msprobe_ms.assert_consistent(*sides)
     assert "\\n" not in str(caught.value) and len(str(caught.value).splitlines()) > 4
     msprobe_ms.assert_consistent(*sides, allow_incomplete=True)

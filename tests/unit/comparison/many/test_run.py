@@ -29,3 +29,13 @@ def test_a_step_inherits_nothing_from_a_call_outside_a_graph_without_a_counterpa
     found = compared_steps(tmp_path / "target", tmp_path / "golden").found
     assert [each.inherits for each in found] == [None] * 4 and any(each.differing for each in found)
     assert {each.verdict for each in found} == {Verdict.CONSISTENT}
+
+
+def test_a_step_inherits_nothing_from_one_whose_modules_no_name_pairs(tmp_path: Path) -> None:
+    for step, drift in ((0, 0.0), (1, 1e-5)):
+        write_dump(tmp_path / f"target/step{step}/rank0", graph(drift))
+        other = {name.replace("fc", "dense"): each for name, each in graph().items()}
+        write_dump(tmp_path / f"golden/step{step}/rank0", graph() if step else other)
+    first, second = compared_steps(tmp_path / "target", tmp_path / "golden").found
+    assert first.verdict == Verdict.INCOMPLETE
+    assert (second.verdict, second.inherits) == (Verdict.CONSISTENT, None) and second.differing

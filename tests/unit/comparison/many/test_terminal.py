@@ -10,8 +10,8 @@ import pytest
 from msprobe_ms.comparison.many.first_rank import Exchanges
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
 from msprobe_ms.comparison.many.run import Found, Halves
-from msprobe_ms.comparison.many.summary import Gathering
-from msprobe_ms.comparison.many.terminal import found_lines, total_lines
+from msprobe_ms.comparison.many.summary import Gathering, Total
+from msprobe_ms.comparison.many.terminal import found_lines, total_lines, total_report_lines
 from msprobe_ms.comparison.many.trend import LossGap
 from msprobe_ms.comparison.model import Origin
 from msprobe_ms.comparison.terms import Verdict
@@ -31,6 +31,14 @@ def found(
     files = [Path(f"out/compare_{what}_step{step}.{kind}") for what, kind in (("result", "xlsx"), ("summary", "json"))]
     exchanges = Exchanges(origin=NAME if origins else "")
     return Found(Place(step, rank), verdict, SUMMARY, origins, lines, files, exchanges=exchanges)
+
+
+def gathered(steps: list[Found]) -> tuple[Total, Plan]:
+    plan = Plan([DumpPair(each.place, "", Path("target"), Path("golden")) for each in steps], [], [])
+    with Gathering(plan, None, "20260101000000") as gathering:
+        for each in steps:
+            gathering.add(replace(each, summary=ROW))
+        return gathering.total(), plan
 
 
 def test_next_to_nothing_outside_a_graph_is_no_divergence() -> None:
@@ -65,6 +73,26 @@ def test_a_step_in_which_values_differ_and_no_error_begins_says_so() -> None:
     assert line == "step1 rank0: DIVERGENT, inherits the error of step 0"
 
 
+def test_what_could_not_be_paired_hands_no_error_to_later_steps() -> None:
+    steps = [
+        replace(found(step, Verdict.DIVERGENT), origins=[], exchanges=Exchanges(), unpaired=True) for step in (0, 1)
+    ]
+    assert list(found_lines(steps, in_full=True))[-1] == "step1 rank0: DIVERGENT"
+    assert "inherit" not in "\n".join(total_lines(*gathered(steps)))
+    assert "later steps inherit its error" in "\n".join(total_lines(*gathered([found(0, Verdict.DIVERGENT), steps[1]])))
+
+
+@pytest.mark.parametrize("provable", [True, False])
+def test_the_call_of_the_first_pair_that_diverges_can_be_proved(provable: bool) -> None:
+    steps = [found(0, Verdict.CONSISTENT), *(found(step, Verdict.DIVERGENT) for step in (1, 2))]
+    steps[1] = replace(steps[1], provable=provable)
+    total, _ = gathered(steps)
+    summary = Path("out/compare_summary_1.json")
+    *_, last = total_report_lines(replace(total, files=[summary]), Path("out/compare_report_1.html"))
+    proof = f"next, to see which side is wrong and why: msprobe prove {summary}"
+    assert (last == proof) is provable
+
+
 def test_a_later_step_whose_update_differs_says_so() -> None:
     update = found(
         1, Verdict.DIVERGENT, "update", "the target's updates are 2 times the golden's: look at the learning rate"
@@ -93,12 +121,7 @@ def test_of_many_the_consistent_are_left_out() -> None:
 
 
 def test_the_first_step_in_which_losses_differ_is_said() -> None:
-    places = [Place(step, "rank0") for step in range(4)]
-    plan = Plan([DumpPair(place, "", Path("target"), Path("golden")) for place in places], [], [])
     steps = [found(0, Verdict.CONSISTENT), *(found(step, Verdict.DIVERGENT) for step in (1, 2, 3))]
     gaps = [None, None, LossGap(2, 2.30117, 2.31702), LossGap(3, 2.1, 2.4)]
-    with Gathering(plan, None, "20260101000000") as gathering:
-        for each, gap in zip(steps, gaps, strict=True):
-            gathering.add(replace(each, summary=ROW, loss=gap))
-        total = gathering.total()
-    assert "loss differs first in step 2: 2.30117 against 2.31702" in total_lines(total, plan)
+    lines = total_lines(*gathered([replace(each, loss=gap) for each, gap in zip(steps, gaps, strict=True)]))
+    assert "loss differs first in step 2: 2.30117 against 2.31702" in lines

@@ -59,6 +59,45 @@ def test_a_loss_that_agrees_pairs_no_dumps_of_different_calls() -> None:
     assert told(target, golden)[1][0] == "DIVERGENT: nothing in the two dumps could be paired"
 
 
+OURS, THEIRS = (calls(*(f"{each}.forward.0" for each in names)) for names in (
+    ("Cell.a.Dense", "Cell.b.Dense"), ("Module.c.Linear", "Module.d.Linear"),
+))  # fmt: skip
+WITH_LM = "to pair these modules, compare again with -lm (without a file): it finds which is which"
+
+
+def test_modules_that_no_name_pairs_are_no_difference() -> None:
+    verdict, lines = told(OURS, THEIRS)
+    assert (verdict, lines[0]) == ("incomplete", "INCOMPLETE: nothing was compared: no modules could be paired")
+    assert WITH_LM in lines
+    verdict, lines = told(with_loss(OURS, 2.0), with_loss(THEIRS, 2.0))
+    assert verdict == "incomplete"
+    assert lines[0].startswith("INCOMPLETE: the loss agrees, but nothing else was compared")
+    assert WITH_LM in lines
+
+
+def test_a_loss_that_differs_beside_modules_that_no_name_pairs_is_a_difference() -> None:
+    verdict, lines = told(with_loss(OURS, 2.0), with_loss(THEIRS, 2.5))
+    assert verdict == "divergent"
+    assert lines[0].startswith("DIVERGENT: the losses differ, but no calls could be paired")
+    assert lines[1] == "  loss.0.debug" and WITH_LM in lines
+
+
+def test_nothing_in_common_stays_divergent_where_one_side_has_no_modules_left() -> None:
+    assert told(OURS, calls(*functions("Functional.exp", 2)))[0] == "divergent"
+    settled = Options(mappings=Mappings(layer={"TopLayer": {"a": "unmatched", "b": "unmatched"}}))
+    assert compare_dumps(OURS, THEIRS, settled).verdict == "divergent"
+
+
+def test_what_pairs_modules_depends_on_what_was_given() -> None:
+    for options, advice in (
+        (Options(mappings=Mappings(files=("mine.yaml",))), "to pair these modules, correct mine.yaml"),
+        (Options(align=True), "-lm found no counterpart for these modules"),
+    ):
+        comparison = compare_dumps(OURS, calls("Module.c.ReLU.forward.0"), options)
+        lines = list(verdict_lines(Outcome("", OURS, OURS, comparison, [])))
+        assert any(line.startswith(advice) for line in lines), lines
+
+
 def test_within_one_framework_it_names_what_helps_there() -> None:
     common = functions("Functional.relu", 2)
     verdict, lines = told(calls(*common, *functions("Mint.exp", 3)), calls(*common, *functions("Functional.exp", 1)))
@@ -113,7 +152,7 @@ def test_modules_without_a_counterpart_on_both_sides_are_incomplete() -> None:
     common = [f"Cell.l{number}.Dense.forward.0" for number in range(9)]
     verdict, lines = told(calls(*common, "Cell.a.Dense.forward.0"), calls(*common, "Cell.b.Dense.forward.0"))
     assert verdict == "incomplete"
-    assert lines[0].endswith("modules without a counterpart, which were not compared: map them first")
+    assert lines[0].endswith("both sides have unpaired modules, which were not compared: pair them first")
 
 
 def test_modules_said_to_have_no_counterpart_are_not_missed() -> None:

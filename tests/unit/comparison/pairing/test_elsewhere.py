@@ -11,7 +11,7 @@ from msprobe_ms.comparison.pairing.coverage import is_incomplete, unmatched_modu
 from msprobe_ms.comparison.pairing.elsewhere import with_lone_parameters
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
-from msprobe_ms.comparison.pairing.shares import shares_of
+from msprobe_ms.comparison.pairing.shares import lone_values, shares_of
 from msprobe_ms.comparison.reporting.facts import fact_lines
 from msprobe_ms.comparison.reporting.profiles.own import ELSEWHERE
 from msprobe_ms.comparison.run import Options, compare_dumps
@@ -46,7 +46,8 @@ def test_wrappers_and_what_hands_on_its_input_are_not_missed() -> None:
     assert not is_incomplete(pairs)
     assert [each.how for each in pairs if not each.matched] == ["elsewhere", "elsewhere"]
     shares = shares_of(pairs)
-    assert (shares.modules, shares.elsewhere) == ((2, 3), 1)
+    assert (shares.modules, shares.elsewhere) == ((2, 3), (["wrapper"], ["drop"]))
+    assert lone_values(pairs) == ({"Cell.wrapper.Sequential": 2}, {"Module.drop.Dropout": 2})
 
 
 def test_one_with_parameters_of_its_own_is_named_all_the_same() -> None:
@@ -56,9 +57,34 @@ def test_one_with_parameters_of_its_own_is_named_all_the_same() -> None:
     root = [*call("Cell.Net.forward.0", X, Z), tensor("parameters.position", X, "Cell.Net.forward.0")]
     target, golden = side("Cell", [*call(scale, Y, Y), ones], root), side("Module", IDENTITY)
     comparison = compare_dumps(target, golden, Options())
-    assert with_lone_parameters(comparison.pairs) == [(TARGET, scale)]
-    line = f"modules compared by their outputs only, as the other side has no such module: {scale} (target)"
+    assert with_lone_parameters(comparison.pairs) == [(TARGET, "scaled")]
+    line = "only their outputs were compared, not their parameters, as they have no counterpart: scaled (target)"
     assert line in fact_lines(Outcome("", target, golden, comparison, []))
+
+
+def with_weight(name: str, given: np.ndarray) -> list[Item]:
+    return [*call(name, Y, given), tensor("parameters.weight", OTHER, name)]
+
+
+def test_parameters_that_both_sides_have_left_are_missed() -> None:
+    """The last layer of a head gives out what the head does; only its parameters and their gradients tell it."""
+    ours, theirs = with_weight("Cell.last.Dense.forward.0", Z), with_weight("Module.out.Linear.forward.0", Z)
+    pairs = paired(ours, theirs)
+    assert unmatched_modules(pairs) == (["Cell.last.Dense.forward.0"], ["Module.out.Linear.forward.0"])
+    assert is_incomplete(pairs)
+    gradients = "Cell.last.Dense.parameters_grad.0"
+    by_gradient = [*call("Cell.last.Dense.forward.0", Y, Z), tensor("parameters_grad.weight", OTHER, gradients)]
+    assert is_incomplete(paired(by_gradient, theirs))
+    alone = [*with_weight("Cell.last.Dense.forward.0", 2 * OTHER)]
+    assert len(unmatched_modules(paired(alone, theirs))[1]) == 1, "also where the other one gives out something else"
+
+
+def test_parameters_that_one_side_has_left_have_nothing_to_be_compared_with() -> None:
+    ours = with_weight("Cell.last.Dense.forward.0", Z)
+    assert unmatched_modules(paired(ours, IDENTITY)) == ([], [])
+    theirs = side("Module", with_weight("Module.out.Linear.forward.0", Z))
+    settled = pair(side("Cell", ours), theirs, Mappings(layer={"TopLayer": {"last": "unmatched"}}))
+    assert unmatched_modules(settled) == ([], [])
 
 
 def test_what_computes_something_else_is_missed() -> None:

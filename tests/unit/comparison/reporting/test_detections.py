@@ -202,7 +202,7 @@ def test_later_suspects_may_be_consequences() -> None:
     comparison = judged(call("Functional.gelu.0", 1, 1.5))
     comparison.origins *= 2
     first, second, *_ = (finding.advice for finding in detect(comparison))
-    assert second == f"Perhaps only a consequence of the suspect above: fix that first. {first}"
+    assert second == f"Perhaps only a consequence of the origin above: fix that first. {first}"
 
 
 def test_drift_without_an_origin() -> None:

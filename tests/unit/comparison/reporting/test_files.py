@@ -219,6 +219,8 @@ def test_summary_is_strict_json_and_counts_rows(tmp_path: Path) -> None:
         "paired_modules": None,
         "paired_calls": [1, 2],
         "unmatched_modules": {"target": [], "golden": []},
+        "compared_by_outputs": {"target": [], "golden": []},
+        "unmatched_values": {"target": {"Functional.op": 2}, "golden": {"Functional.op": 1}},
         "explained": [],
         "pairs": [{"target": "Functional.op", "golden": "Functional.op", "how": "name", "calls": 1}],
         "proposed_mapping": [],

@@ -10,6 +10,7 @@ import pytest
 
 import msprobe_ms
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError, UsageError
+from msprobe_ms.support.translation import speaking
 
 ROOT = Path(__file__).parents[4]
 GOLDEN = ROOT / "samples" / "golden"
@@ -70,6 +71,14 @@ def test_a_part_of_a_name_leads_to_the_entries_that_have_it(asked: str) -> None:
         dump[asked]
     assert "was not recorded; did you mean" in str(missing.value)
     assert f".{part}." in str(missing.value).partition("did you mean")[2]
+
+
+def test_in_chinese_it_is_told_in_chinese() -> None:
+    dump = msprobe_ms.load(GOLDEN)
+    with speaking("zh"):
+        assert f"{len(dump)} 个条目" in str(dump)
+        with pytest.raises(KeyError, match="没有采集"):
+            dump["zzzzzzz"]
 
 
 def test_a_name_like_none_has_no_proposal() -> None:

@@ -15,6 +15,7 @@ from msprobe_ms.dump.reading import json_stream
 from msprobe_ms.dump.reading.json_stream import members
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
+from msprobe_ms.support.translation import speaking, translated
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -65,11 +66,11 @@ def test_an_empty_object_and_one_that_is_none(tmp_path: Path, block: int) -> Non
     for text, complaint in (
         ("", "empty: the dumping process ended before it was written"),
         ("[1]", "holds a list; accepted is an object"),
-        ("{1: 2}", 'expected ": line 1 column 2'),
-        ('{"a" 2}', "expected :: line 1 column 6"),
-        ('{"a": 2', "expected , or }: line 1 column 8"),
-        ('{"a": 2,\n "b": }', "Expecting value: line 2 column 7"),
-        ('{"a": "x', "Unterminated string starting at: line 1 column 7"),
+        ("{1: 2}", "line 1, column 2: expected a double quote"),
+        ('{"a" 2}', "line 1, column 6: expected a colon"),
+        ('{"a": 2', "line 1, column 8: expected a comma or a closing brace"),
+        ('{"a": 2,\n "b": }', "line 2, column 7: expected a value"),
+        ('{"a": "x', "line 1, column 7: the text that begins here has no end"),
     ):
         with pytest.raises(DamagedFileError) as caught:
             read(tmp_path / "a.json", text)
@@ -94,14 +95,14 @@ def test_what_follows_the_object_is_damage(tmp_path: Path, block: int) -> None:
     path.write_text('{"a": 1}\n \t')
     assert [member.key for member in members(path)] == ["a"]
     path.write_text('{"a": 1}\n{"b": 2}')
-    with pytest.raises(DamagedFileError, match=r"expected the end of the file: line 2 column 1"):
+    with pytest.raises(DamagedFileError, match=r"line 2, column 1: expected the end of the file"):
         list(members(path))
 
 
 def test_text_that_is_no_unicode_names_its_place(tmp_path: Path, block: int) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b'{"a": 1,\n "b": "\xff"}')
-    with pytest.raises(DamagedFileError, match=r"not valid JSON: this is no UTF-8 text: line [12] column"):
+    with pytest.raises(DamagedFileError, match=r"not valid JSON: line [12], column"):
         list(members(path))
 
 
@@ -133,3 +134,10 @@ def test_the_level_may_stand_behind_the_entries(tmp_path: Path) -> None:
     path = tmp_path / "dump.json"
     path.write_text(json.dumps({"task": "tensor", "data": {"loss.0": [LEAF]}, "level": "debug"}))
     assert [item.name for item in read_dump(path).entries["loss.0"].items] == ["loss.0.0"]
+
+
+def test_what_is_wrong_is_told_in_chinese(tmp_path: Path) -> None:
+    with speaking("zh"), pytest.raises(DamagedFileError) as caught:
+        read(tmp_path / "a.json", "{1: 2}")
+    with speaking("zh"):
+        assert translated(caught.value).endswith("不是有效的 JSON：第 1 行第 2 列：此处应为双引号")
