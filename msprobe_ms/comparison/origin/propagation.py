@@ -52,8 +52,12 @@ _OWN, _OWN_WHOLE = 1 / 12, 1 / 24
 #: Growth of error in a single layer beyond its condition: rows and channels are not all conditioned as the whole is,
 #: and the few statistics of what comes in may by chance show less than is there.
 MARGIN, _MARGIN_WHOLE = 3.0, 5.0
-#: Times that sketches may estimate a deviation larger than it is, of what comes in smaller: a fifth each, three times.
+#: Times that a sketch may estimate a deviation larger, or smaller, than it is.
 ESTIMATE = 2.0
+#: Times that of two deviations in one proportion one may be estimated larger than by the other: both are of sixteen
+#: numbers, so that the ratio of their squares has an F distribution. Beyond 2 is one in a hundred, which any network
+#: has; beyond 4 one in a million.
+ESTIMATE_OF_BOTH = 4.0
 #: Times of what was seen anywhere before that an output must show for its layer to stand out.
 _STANDING_OUT = 1.5
 #: Arguments beyond which an exponential of float32 is infinite or nothing.
