@@ -18,6 +18,7 @@ class Kind(Enum):
     ``SUM``         sums and differences, which may cancel
     ``PERIODIC``    sines and cosines of angles, of which only the remainder of a turn counts
     ``EXPONENTIAL`` exponentials and powers
+    ``SOFTMAX``     exponentials as parts of their sum, of which only differences count
     ``COARSE``      layers in which a kernel's approximation may show beyond rounding
     ``RANDOM``      draws numbers: with another seed or generator its results differ by right
     ``COLLECTIVE``  hands on what other ranks put in
@@ -31,6 +32,7 @@ class Kind(Enum):
     SUM = "sum"
     PERIODIC = "periodic"
     EXPONENTIAL = "exponential"
+    SOFTMAX = "softmax"
     COARSE = "coarse"
     RANDOM = "random"
     COLLECTIVE = "collective"
@@ -50,6 +52,7 @@ _PATTERNS = (
     (Kind.SUM, r"[ir]?(add|sub)(ext)?|subtract|(reduce)?(sum|mean)(ext)?|cumsum"),
     (Kind.PERIODIC, r"sin|cos|.*(timestep|sinusoid|rotary|rope|fourier|positionalencod)\w*"),
     (Kind.EXPONENTIAL, r"exp|expm1|r?pow"),
+    (Kind.SOFTMAX, r"softmax(2d)?"),
     # MindSpore's tanh on CPU is off by 1e-4 in single spots, by 2e-5 over a saturated tensor; recurrent layers use it.
     (Kind.COARSE, r".*tanh|.*(lstm|gru|rnn)(cell)?\w*"),
 )  # fmt: skip

@@ -14,7 +14,8 @@ of their own: independent roundings of n elements cancel in them to 1/sqrt(n).
 * normalisation: subtracts the mean, and so passes errors times rms(x) / deviation(x)
 * activation: |f'| is 1.2 at most, so errors grow where f is smaller than x
 * sum: terms that cancel leave the rounding of the terms
-* sine, exponential: the absolute error of the argument is the relative one of the result: errors grow by the argument
+* sine, exponential, softmax: the absolute error of the argument is the relative one of the result: errors grow by the
+  argument, of a softmax by the root mean square of all
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def _condition(node: Node) -> float | None:
         return None
     if kind in (Kind.PERIODIC, Kind.EXPONENTIAL):
         return _largest_argument(node, _EXPONENT if kind is Kind.EXPONENTIAL else math.inf)
-    if kind not in _SINGLE_LAYERS and kind not in (Kind.SUM, Kind.CHANNEL_NORM):
+    if kind not in _SINGLE_LAYERS and kind not in (Kind.SUM, Kind.CHANNEL_NORM, Kind.SOFTMAX):
         return None
     inputs, outputs = _tensors(node, "input"), _tensors(node, "output")
     if not inputs or not outputs:
@@ -185,6 +186,8 @@ def _condition(node: Node) -> float | None:
     given = root_mean_square(outputs[0])
     if sizes[0] is None or not given:
         return None
+    if kind is Kind.SOFTMAX:  # beside what a mask has filled, the others' size is not known
+        return max(1.0, sizes[0]) if sizes[0] <= _EXPONENT else None
     if kind is Kind.SUM:
         terms = max(1.0, element_count(inputs[0]) / max(1, element_count(outputs[0])))
         squares = sum(square(size) for item in inputs if (size := root_mean_square(item)) is not None)

@@ -46,11 +46,12 @@ def step(
     return made
 
 
-def found(now: Dump, first: Dump) -> list[str]:
-    golden = step()
+def found(now: Dump, first: Dump, golden: Dump | None = None) -> list[str]:
+    """The origins of a step, where the golden's never changes."""
+    golden = golden or step()
     pairs = pair(now, golden, Mappings())
     measure(pairs, now, golden, "statistics")
-    return [each.target for each in find_origins(Evidence(pairs, earlier=EarlierSteps({3: lambda: (first, step())})))]
+    return [each.target for each in find_origins(Evidence(pairs, earlier=EarlierSteps({3: lambda: (first, golden)})))]
 
 
 #: Rounding of a first step, by which both frameworks differ everywhere.
@@ -84,3 +85,23 @@ def test_the_gradient_of_the_loss_may_have_been_equal_to_the_bit() -> None:
     """It is 1 for a loss without a factor, on both sides, and later that of one that has a factor."""
     assert found(step(1e-4, 2e-4, 3e-4, gradient=3e-4), step()) == []
     assert found(step(1e-4, 2e-4, 3e-4, gradient=0.5), step()) == [f"{GRADIENT}.input.0"]
+
+
+SOFTMAX = "Functional.softmax.0.forward"
+
+
+def softmax_step(error: float, *, wrong: float = 0.0) -> Dump:
+    """Logits beside a window's mask of -100, off by an absolute error; what comes out is off by ``wrong`` besides."""
+    weight, logits = WEIGHT + error / 10 * ERROR, DATA + np.where(WEIGHT > 0, 0.0, -100.0) + error * ERROR
+    powers = np.exp(logits.astype(np.float64))
+    shares = powers / powers.sum(-1, keepdims=True) * (1 + wrong * SECOND)
+    values = [("parameters.weight", weight, LAYERS[0]), ("input.0", logits, SOFTMAX), ("output.0", shares, SOFTMAX)]
+    arrays = [(place, each.astype(np.float32), entry) for place, each, entry in values]
+    return dump([tensor(place, each, entry, sketch=encode(sketch(each), each.dtype)) for place, each, entry in arrays])
+
+
+def test_a_softmax_makes_relative_error_of_absolute_error() -> None:
+    """Beside -100 an error looks small that is not."""
+    first = softmax_step(2e-5)
+    assert found(softmax_step(1e-3), first, softmax_step(0.0)) == []
+    assert found(softmax_step(1e-3, wrong=0.05), first, softmax_step(0.0)) == [f"{SOFTMAX}.output.0"]
