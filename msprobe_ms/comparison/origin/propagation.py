@@ -13,7 +13,7 @@ of their own: independent roundings of n elements cancel in them to 1/sqrt(n).
   Numerical Algorithms, 2nd ed., §3.1 and §2.8), which is more than a part of y where the terms cancel
 * normalisation: subtracts the mean, and so passes errors times rms(x) / deviation(x)
 * activation: |f'| is 1.2 at most, so errors grow where f is smaller than x
-* sum: terms that cancel leave the rounding of the terms
+* sum, mean: terms that cancel leave the rounding of the terms
 * sine, exponential, softmax: the absolute error of the argument is the relative one of the result: errors grow by the
   argument, of a softmax by the root mean square of all
 """
@@ -166,6 +166,13 @@ def condition(node: Node) -> float | None:
     return node.known("condition", _condition)
 
 
+def condition_of_shared_error(node: Node) -> float | None:
+    """The same for error that all terms of a sum share, as that of updates: it adds up, where rounding cancels."""
+    if node.kind is not Kind.SUM or condition(node) is None:
+        return condition(node)
+    return _condition_of_sum(_tensors(node, "input"), _tensors(node, "output")[0], shared=True)
+
+
 def set_apart_by_inputs(row: Row, node: Node, taken: float) -> float:
     """Return how far apart what a call takes in, ``taken`` apart, may set a result: its tolerance at least."""
     return max(row.held_to or 0.0, taken * (condition(node) or 1.0))
@@ -177,7 +184,7 @@ def _condition(node: Node) -> float | None:
         return None
     if kind in (Kind.PERIODIC, Kind.EXPONENTIAL):
         return _largest_argument(node, _EXPONENT if kind is Kind.EXPONENTIAL else math.inf)
-    if kind not in _SINGLE_LAYERS and kind not in (Kind.SUM, Kind.CHANNEL_NORM, Kind.SOFTMAX):
+    if kind not in _SINGLE_LAYERS and kind not in (Kind.SUM, Kind.MEAN, Kind.CHANNEL_NORM, Kind.SOFTMAX):
         return None
     inputs, outputs = _tensors(node, "input"), _tensors(node, "output")
     if not inputs or not outputs:
@@ -188,10 +195,10 @@ def _condition(node: Node) -> float | None:
         return None
     if kind is Kind.SOFTMAX:  # beside what a mask has filled, the others' size is not known
         return max(1.0, sizes[0]) if sizes[0] <= _EXPONENT else None
+    if kind is Kind.MEAN:
+        return max(1.0, sizes[0] / given)
     if kind is Kind.SUM:
-        terms = max(1.0, element_count(inputs[0]) / max(1, element_count(outputs[0])))
-        squares = sum(square(size) for item in inputs if (size := root_mean_square(item)) is not None)
-        return max(1.0, math.sqrt(terms * squares) / given)
+        return _condition_of_sum(inputs, outputs[0], shared=False)
     if kind in (Kind.NORM, Kind.CHANNEL_NORM):
         spread = square(sizes[0]) - square(magnitude(inputs[0].mean))
         return sizes[0] / math.sqrt(spread) if spread > 0 else None
@@ -207,6 +214,14 @@ def _condition(node: Node) -> float | None:
     # Each of K roundings is a part of a partial sum; blocks of kernels keep these short.
     roundings = 1 + math.sqrt(terms) / 64
     return max(1.0, sizes[0] * size * math.sqrt(terms) / given) * roundings
+
+
+def _condition_of_sum(inputs: list[Item], given: Item, *, shared: bool) -> float:
+    """Errors of n terms, each for itself, leave sqrt(n) times one of them; what they share n times."""
+    terms = max(1.0, element_count(inputs[0]) / max(1, element_count(given)))
+    squares = sum(square(size) for item in inputs if (size := root_mean_square(item)) is not None)
+    grown = terms if shared else math.sqrt(terms)
+    return max(1.0, grown * math.sqrt(squares) / (root_mean_square(given) or math.inf))
 
 
 def condition_along(weight: Item, taken: Item, given: Item) -> float | None:

@@ -105,3 +105,26 @@ def test_a_softmax_makes_relative_error_of_absolute_error() -> None:
     first = softmax_step(2e-5)
     assert found(softmax_step(1e-3), first, softmax_step(0.0)) == []
     assert found(softmax_step(1e-3, wrong=0.05), first, softmax_step(0.0)) == [f"{SOFTMAX}.output.0"]
+
+
+#: A thousand places of which hardly anything is left when they are added up.
+PLACES = RANDOM.standard_normal((24, 1024))
+PLACES = PLACES - PLACES.mean(-1, keepdims=True) + 0.05 * RANDOM.standard_normal((24, 1))
+
+
+@pytest.mark.parametrize("call", ["Cell.net.pool.AvgPool2d.forward.0", "Tensor.mean.0.forward", "Tensor.sum.0.forward"])
+def test_error_that_all_terms_share_adds_up_where_rounding_cancelled(call: str) -> None:
+    def step(each: float, shared: float, wrong: float = 0.0) -> Dump:
+        places = PLACES + each * np.random.default_rng(3).standard_normal(PLACES.shape) + shared
+        given = places.sum(-1) if "sum" in call else places.mean(-1)
+        values = [
+            ("parameters.weight", WEIGHT + shared / 10 * ERROR, LAYERS[0]),
+            ("input.0", places, call),
+            ("output.0", given * (1 + wrong * ERROR[0]), call),
+        ]
+        arrays = [(place, values.astype(np.float32), entry) for place, values, entry in values]
+        return dump([tensor(place, x, entry, sketch=encode(sketch(x), x.dtype)) for place, x, entry in arrays])
+
+    rounded = step(2e-7, 0.0)
+    assert found(step(2e-7, 1e-3), rounded, step(0.0, 0.0)) == []
+    assert found(step(2e-7, 1e-3, wrong=0.2), rounded, step(0.0, 0.0)) == [f"{call}.output.0"]
