@@ -17,6 +17,7 @@ class Kind(Enum):
     ``CHANNEL_NORM``  normalises each channel by itself, of whose spread the statistics of the whole do not tell
     ``SUM``         sums and differences, which may cancel
     ``MEAN``        means, also those of pooling: sums that are divided by the number of their terms
+    ``PART``        parts of what it takes in, as they are
     ``PERIODIC``    sines and cosines of angles, of which only the remainder of a turn counts
     ``EXPONENTIAL`` exponentials and powers
     ``SOFTMAX``     exponentials as parts of their sum, of which only differences count
@@ -32,6 +33,7 @@ class Kind(Enum):
     ACTIVATION = "activation"
     SUM = "sum"
     MEAN = "mean"
+    PART = "part"
     PERIODIC = "periodic"
     EXPONENTIAL = "exponential"
     SOFTMAX = "softmax"
@@ -53,6 +55,7 @@ _PATTERNS = (
     (Kind.ACTIVATION, r"(leaky|p)?relu6?|(fast)?gelu|silu|swish|h(ard)?swish|h(ard)?sigmoid|h(ard)?tanh|mish|softplus"),
     (Kind.SUM, r"[ir]?(add|sub)(ext)?|subtract|(reduce)?sum(ext)?|cumsum"),
     (Kind.MEAN, r"(reduce)?mean(ext)?|(adaptive|global)?(avg|average)pool(ing)?([123]d)?(ext)?"),
+    (Kind.PART, r"getitem|narrow|(strided)?slice|select|split(tensor|withsize)?|chunk|unbind|unstack"),
     (Kind.PERIODIC, r"sin|cos|.*(timestep|sinusoid|rotary|rope|fourier|positionalencod)\w*"),
     (Kind.EXPONENTIAL, r"exp|expm1|r?pow"),
     (Kind.SOFTMAX, r"softmax(2d)?"),

@@ -14,6 +14,7 @@ of their own: independent roundings of n elements cancel in them to 1/sqrt(n).
 * normalisation: subtracts the mean, and so passes errors times rms(x) / deviation(x)
 * activation: |f'| is 1.2 at most, so errors grow where f is smaller than x
 * sum, mean: terms that cancel leave the rounding of the terms
+* part: may hold the whole error of what it is a part of
 * sine, exponential, softmax: the absolute error of the argument is the relative one of the result: errors grow by the
   argument, of a softmax by the root mean square of all
 """
@@ -64,6 +65,8 @@ _STANDING_OUT = 1.5
 #: Arguments beyond which an exponential of float32 is infinite or nothing.
 _EXPONENT = 104.0
 _SINGLE_LAYERS = frozenset({Kind.LINEAR, Kind.NORM, Kind.ACTIVATION})
+#: Calls of which it is known how large their result is beside what they take in, but not how they round.
+_PASS_ON = frozenset({Kind.SUM, Kind.MEAN, Kind.PART, Kind.CHANNEL_NORM, Kind.SOFTMAX})
 #: Roundings that a tolerance must hold for a part of it to be more than a rounding: narrow floats have 4.
 _FINE = 24.0
 
@@ -184,7 +187,7 @@ def _condition(node: Node) -> float | None:
         return None
     if kind in (Kind.PERIODIC, Kind.EXPONENTIAL):
         return _largest_argument(node, _EXPONENT if kind is Kind.EXPONENTIAL else math.inf)
-    if kind not in _SINGLE_LAYERS and kind not in (Kind.SUM, Kind.MEAN, Kind.CHANNEL_NORM, Kind.SOFTMAX):
+    if kind not in _SINGLE_LAYERS and kind not in _PASS_ON:
         return None
     inputs, outputs = _tensors(node, "input"), _tensors(node, "output")
     if not inputs or not outputs:
@@ -195,6 +198,9 @@ def _condition(node: Node) -> float | None:
         return None
     if kind is Kind.SOFTMAX:  # beside what a mask has filled, the others' size is not known
         return max(1.0, sizes[0]) if sizes[0] <= _EXPONENT else None
+    if kind is Kind.PART:
+        norms = [size * math.sqrt(element_count(item)) for item in outputs if (size := root_mean_square(item))]
+        return max(1.0, sizes[0] * math.sqrt(element_count(inputs[0])) / min(norms, default=math.inf))
     if kind is Kind.MEAN:
         return max(1.0, sizes[0] / given)
     if kind is Kind.SUM:

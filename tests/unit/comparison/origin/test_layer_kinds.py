@@ -14,6 +14,7 @@ _KINDS = {
     Kind.ACTIVATION: ("ReLU", "GELU", "SiLU", "HSwish", "Functional.leaky_relu", "MintFunctional.silu"),
     Kind.SUM: ("Tensor.add", "Functional.sub", "Tensor.__radd__", "Mint.sum", "Primitive.ReduceSum.ReduceSum"),
     Kind.MEAN: ("AdaptiveAvgPool2d", "AvgPool1d", "GlobalAvgPooling", "Tensor.mean", "Primitive.ReduceMean.ReduceMean"),
+    Kind.PART: ("Tensor.__getitem__", "Tensor.split", "Mint.narrow", "Primitive.StridedSlice.StridedSlice"),
     Kind.SOFTMAX: ("Softmax", "Functional.softmax", "MintFunctional.softmax", "Primitive.Softmax.Softmax"),
     Kind.COARSE: ("Tanh", "LSTM", "GRUCell", "Functional.tanh", "_DynamicLSTMCPUGPU"),
     Kind.RANDOM: ("Dropout", "Dropout2d", "DropPath", "Functional.dropout", "Torch.rand_like", "Torch.randn",
