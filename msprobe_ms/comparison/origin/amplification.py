@@ -20,7 +20,7 @@ from msprobe_ms.comparison.measuring.deviation import statistic_deviation
 from msprobe_ms.comparison.model import Effect, Row
 from msprobe_ms.comparison.origin.earlier_steps import same_item
 from msprobe_ms.comparison.origin.layer_kinds import Kind
-from msprobe_ms.comparison.origin.propagation import MARGIN, condition
+from msprobe_ms.comparison.origin.propagation import MARGIN, condition_of_shared_error
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
 from msprobe_ms.comparison.statistics import have_sketches
 from msprobe_ms.dump.model import Dump
@@ -156,8 +156,11 @@ class Amplification:
 
 
 def _by_condition(node: Node) -> float:
-    """The deviation that a call of known condition makes of its inputs: terms that cancel may cancel more now."""
-    known = None if node.is_backward else condition(node)
+    """The deviation that a call of known condition makes of its inputs.
+
+    Terms that cancel may cancel more now; and error that they share cancels less than the rounding of the first step.
+    """
+    known = None if node.is_backward else condition_of_shared_error(node)
     taken = [row.deviation for row in node.rows("input") if row.deviation is not None and math.isfinite(row.deviation)]
     return MARGIN * known * max(taken, default=0.0) if known is not None else 0.0
 

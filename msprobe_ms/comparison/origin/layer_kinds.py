@@ -16,8 +16,11 @@ class Kind(Enum):
     ``LINEAR``, ``NORM``, ``ACTIVATION``  single layers whose error follows from what they take in (see ``propagation``)
     ``CHANNEL_NORM``  normalises each channel by itself, of whose spread the statistics of the whole do not tell
     ``SUM``         sums and differences, which may cancel
+    ``MEAN``        means, also those of pooling: sums that are divided by the number of their terms
+    ``PART``        parts of what it takes in, as they are
     ``PERIODIC``    sines and cosines of angles, of which only the remainder of a turn counts
     ``EXPONENTIAL`` exponentials and powers
+    ``SOFTMAX``     exponentials as parts of their sum, of which only differences count
     ``COARSE``      layers in which a kernel's approximation may show beyond rounding
     ``RANDOM``      draws numbers: with another seed or generator its results differ by right
     ``COLLECTIVE``  hands on what other ranks put in
@@ -29,8 +32,11 @@ class Kind(Enum):
     CHANNEL_NORM = "channel norm"
     ACTIVATION = "activation"
     SUM = "sum"
+    MEAN = "mean"
+    PART = "part"
     PERIODIC = "periodic"
     EXPONENTIAL = "exponential"
+    SOFTMAX = "softmax"
     COARSE = "coarse"
     RANDOM = "random"
     COLLECTIVE = "collective"
@@ -47,9 +53,12 @@ _PATTERNS = (
     (Kind.NORM, r".*(layer|rms)norm([123]d)?\w{0,3}"),
     (Kind.CHANNEL_NORM, r".*(batch|group|instance)norm([123]d)?\w{0,3}"),
     (Kind.ACTIVATION, r"(leaky|p)?relu6?|(fast)?gelu|silu|swish|h(ard)?swish|h(ard)?sigmoid|h(ard)?tanh|mish|softplus"),
-    (Kind.SUM, r"[ir]?(add|sub)(ext)?|subtract|(reduce)?(sum|mean)(ext)?|cumsum"),
+    (Kind.SUM, r"[ir]?(add|sub)(ext)?|subtract|(reduce)?sum(ext)?|cumsum"),
+    (Kind.MEAN, r"(reduce)?mean(ext)?|(adaptive|global)?(avg|average)pool(ing)?([123]d)?(ext)?"),
+    (Kind.PART, r"getitem|narrow|(strided)?slice|select|split(tensor|withsize)?|chunk|unbind|unstack"),
     (Kind.PERIODIC, r"sin|cos|.*(timestep|sinusoid|rotary|rope|fourier|positionalencod)\w*"),
     (Kind.EXPONENTIAL, r"exp|expm1|r?pow"),
+    (Kind.SOFTMAX, r"softmax(2d)?"),
     # MindSpore's tanh on CPU is off by 1e-4 in single spots, by 2e-5 over a saturated tensor; recurrent layers use it.
     (Kind.COARSE, r".*tanh|.*(lstm|gru|rnn)(cell)?\w*"),
 )  # fmt: skip

@@ -13,8 +13,10 @@ of their own: independent roundings of n elements cancel in them to 1/sqrt(n).
   Numerical Algorithms, 2nd ed., §3.1 and §2.8), which is more than a part of y where the terms cancel
 * normalisation: subtracts the mean, and so passes errors times rms(x) / deviation(x)
 * activation: |f'| is 1.2 at most, so errors grow where f is smaller than x
-* sum: terms that cancel leave the rounding of the terms
-* sine, exponential: the absolute error of the argument is the relative one of the result: errors grow by the argument
+* sum, mean: terms that cancel leave the rounding of the terms
+* part: may hold the whole error of what it is a part of
+* sine, exponential, softmax: the absolute error of the argument is the relative one of the result: errors grow by the
+  argument, of a softmax by the root mean square of all
 """
 
 from __future__ import annotations
@@ -52,13 +54,19 @@ _OWN, _OWN_WHOLE = 1 / 12, 1 / 24
 #: Growth of error in a single layer beyond its condition: rows and channels are not all conditioned as the whole is,
 #: and the few statistics of what comes in may by chance show less than is there.
 MARGIN, _MARGIN_WHOLE = 3.0, 5.0
-#: Times that sketches may estimate a deviation larger than it is, of what comes in smaller: a fifth each, three times.
+#: Times that a sketch may estimate a deviation larger, or smaller, than it is.
 ESTIMATE = 2.0
+#: Times that of two deviations in one proportion one may be estimated larger than by the other: both are of sixteen
+#: numbers, so that the ratio of their squares has an F distribution. Beyond 2 is one in a hundred, which any network
+#: has; beyond 4 one in a million.
+ESTIMATE_OF_BOTH = 4.0
 #: Times of what was seen anywhere before that an output must show for its layer to stand out.
 _STANDING_OUT = 1.5
 #: Arguments beyond which an exponential of float32 is infinite or nothing.
 _EXPONENT = 104.0
 _SINGLE_LAYERS = frozenset({Kind.LINEAR, Kind.NORM, Kind.ACTIVATION})
+#: Calls of which it is known how large their result is beside what they take in, but not how they round.
+_PASS_ON = frozenset({Kind.SUM, Kind.MEAN, Kind.PART, Kind.CHANNEL_NORM, Kind.SOFTMAX})
 #: Roundings that a tolerance must hold for a part of it to be more than a rounding: narrow floats have 4.
 _FINE = 24.0
 
@@ -161,6 +169,13 @@ def condition(node: Node) -> float | None:
     return node.known("condition", _condition)
 
 
+def condition_of_shared_error(node: Node) -> float | None:
+    """The same for error that all terms of a sum share, as that of updates: it adds up, where rounding cancels."""
+    if node.kind is not Kind.SUM or condition(node) is None:
+        return condition(node)
+    return _condition_of_sum(_tensors(node, "input"), _tensors(node, "output")[0], shared=True)
+
+
 def set_apart_by_inputs(row: Row, node: Node, taken: float) -> float:
     """Return how far apart what a call takes in, ``taken`` apart, may set a result: its tolerance at least."""
     return max(row.held_to or 0.0, taken * (condition(node) or 1.0))
@@ -172,7 +187,7 @@ def _condition(node: Node) -> float | None:
         return None
     if kind in (Kind.PERIODIC, Kind.EXPONENTIAL):
         return _largest_argument(node, _EXPONENT if kind is Kind.EXPONENTIAL else math.inf)
-    if kind not in _SINGLE_LAYERS and kind not in (Kind.SUM, Kind.CHANNEL_NORM):
+    if kind not in _SINGLE_LAYERS and kind not in _PASS_ON:
         return None
     inputs, outputs = _tensors(node, "input"), _tensors(node, "output")
     if not inputs or not outputs:
@@ -181,10 +196,15 @@ def _condition(node: Node) -> float | None:
     given = root_mean_square(outputs[0])
     if sizes[0] is None or not given:
         return None
+    if kind is Kind.SOFTMAX:  # beside what a mask has filled, the others' size is not known
+        return max(1.0, sizes[0]) if sizes[0] <= _EXPONENT else None
+    if kind is Kind.PART:
+        norms = [size * math.sqrt(element_count(item)) for item in outputs if (size := root_mean_square(item))]
+        return max(1.0, sizes[0] * math.sqrt(element_count(inputs[0])) / min(norms, default=math.inf))
+    if kind is Kind.MEAN:
+        return max(1.0, sizes[0] / given)
     if kind is Kind.SUM:
-        terms = max(1.0, element_count(inputs[0]) / max(1, element_count(outputs[0])))
-        squares = sum(square(size) for item in inputs if (size := root_mean_square(item)) is not None)
-        return max(1.0, math.sqrt(terms * squares) / given)
+        return _condition_of_sum(inputs, outputs[0], shared=False)
     if kind in (Kind.NORM, Kind.CHANNEL_NORM):
         spread = square(sizes[0]) - square(magnitude(inputs[0].mean))
         return sizes[0] / math.sqrt(spread) if spread > 0 else None
@@ -200,6 +220,14 @@ def _condition(node: Node) -> float | None:
     # Each of K roundings is a part of a partial sum; blocks of kernels keep these short.
     roundings = 1 + math.sqrt(terms) / 64
     return max(1.0, sizes[0] * size * math.sqrt(terms) / given) * roundings
+
+
+def _condition_of_sum(inputs: list[Item], given: Item, *, shared: bool) -> float:
+    """Errors of n terms, each for itself, leave sqrt(n) times one of them; what they share n times."""
+    terms = max(1.0, element_count(inputs[0]) / max(1, element_count(given)))
+    squares = sum(square(size) for item in inputs if (size := root_mean_square(item)) is not None)
+    grown = terms if shared else math.sqrt(terms)
+    return max(1.0, grown * math.sqrt(squares) / (root_mean_square(given) or math.inf))
 
 
 def condition_along(weight: Item, taken: Item, given: Item) -> float | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from compare_parts import dump, tensor
@@ -46,11 +48,12 @@ def step(
     return made
 
 
-def found(now: Dump, first: Dump) -> list[str]:
-    golden = step()
+def found(now: Dump, first: Dump, golden: Dump | None = None) -> list[str]:
+    """The origins of a step, where the golden's never changes."""
+    golden = golden or step()
     pairs = pair(now, golden, Mappings())
     measure(pairs, now, golden, "statistics")
-    return [each.target for each in find_origins(Evidence(pairs, earlier=EarlierSteps({3: lambda: (first, step())})))]
+    return [each.target for each in find_origins(Evidence(pairs, earlier=EarlierSteps({3: lambda: (first, golden)})))]
 
 
 #: Rounding of a first step, by which both frameworks differ everywhere.
@@ -84,3 +87,59 @@ def test_the_gradient_of_the_loss_may_have_been_equal_to_the_bit() -> None:
     """It is 1 for a loss without a factor, on both sides, and later that of one that has a factor."""
     assert found(step(1e-4, 2e-4, 3e-4, gradient=3e-4), step()) == []
     assert found(step(1e-4, 2e-4, 3e-4, gradient=0.5), step()) == [f"{GRADIENT}.input.0"]
+
+
+SOFTMAX = "Functional.softmax.0.forward"
+
+
+def softmax_step(error: float, *, wrong: float = 0.0) -> Dump:
+    """Logits beside a window's mask of -100, off by an absolute error; what comes out is off by ``wrong`` besides."""
+    weight, logits = WEIGHT + error / 10 * ERROR, DATA + np.where(WEIGHT > 0, 0.0, -100.0) + error * ERROR
+    powers = np.exp(logits.astype(np.float64))
+    shares = powers / powers.sum(-1, keepdims=True) * (1 + wrong * SECOND)
+    values = [("parameters.weight", weight, LAYERS[0]), ("input.0", logits, SOFTMAX), ("output.0", shares, SOFTMAX)]
+    arrays = [(place, each.astype(np.float32), entry) for place, each, entry in values]
+    return dump([tensor(place, each, entry, sketch=encode(sketch(each), each.dtype)) for place, each, entry in arrays])
+
+
+def test_a_softmax_makes_relative_error_of_absolute_error() -> None:
+    """Beside -100 an error looks small that is not."""
+    first = softmax_step(2e-5)
+    assert found(softmax_step(1e-3), first, softmax_step(0.0)) == []
+    assert found(softmax_step(1e-3, wrong=0.05), first, softmax_step(0.0)) == [f"{SOFTMAX}.output.0"]
+
+
+#: A thousand places of which hardly anything is left when they are added up.
+PLACES = RANDOM.standard_normal((24, 1024))
+PLACES = PLACES - PLACES.mean(-1, keepdims=True) + 0.05 * RANDOM.standard_normal((24, 1))
+
+
+@pytest.mark.parametrize("call", ["Cell.net.pool.AvgPool2d.forward.0", "Tensor.mean.0.forward", "Tensor.sum.0.forward"])
+def test_error_that_all_terms_share_adds_up_where_rounding_cancelled(call: str) -> None:
+    assert_passes_on_what_is_shared(call, PLACES, lambda all_: all_.sum(-1) if "sum" in call else all_.mean(-1))
+
+
+def test_a_part_may_hold_the_whole_error() -> None:
+    small = DATA * np.where(np.arange(24) > 0, 1.0, 0.01)[:, None]
+    assert_passes_on_what_is_shared("Tensor.__getitem__.0.forward", small, lambda all_: all_[0])
+
+
+def assert_passes_on_what_is_shared(
+    call: str, values: np.ndarray, function: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    """Each value was off by rounding in the first step; in the next one all are off by the same. Half of it is wrong."""
+    rounding = 2e-7 * values * np.random.default_rng(3).standard_normal(values.shape)
+
+    def step(shared: float, part: float = 1.0, wrong: float = 0.0) -> Dump:
+        taken = values + part * rounding + shared
+        given = function(taken)
+        places = [
+            ("parameters.weight", WEIGHT + shared * ERROR, LAYERS[0]),
+            ("input.0", taken, call),
+            ("output.0", given * (1 + wrong * np.sign(given)), call),
+        ]
+        arrays = [(place, each.astype(np.float32), entry) for place, each, entry in places]
+        return dump([tensor(place, x, entry, sketch=encode(sketch(x), x.dtype)) for place, x, entry in arrays])
+
+    assert found(step(1e-4), step(0.0), step(0.0, 0.0)) == []
+    assert found(step(1e-4, wrong=0.5), step(0.0), step(0.0, 0.0)) == [f"{call}.output.0"]

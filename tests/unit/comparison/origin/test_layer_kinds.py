@@ -12,12 +12,16 @@ _KINDS = {
     Kind.NORM: ("LayerNorm", "LlamaRMSNorm", "Functional.layer_norm", "Mint.rms_norm"),
     Kind.CHANNEL_NORM: ("BatchNorm2d", "GroupNorm", "InstanceNorm1d", "Functional.batch_norm", "Functional.group_norm"),
     Kind.ACTIVATION: ("ReLU", "GELU", "SiLU", "HSwish", "Functional.leaky_relu", "MintFunctional.silu"),
+    Kind.SUM: ("Tensor.add", "Functional.sub", "Tensor.__radd__", "Mint.sum", "Primitive.ReduceSum.ReduceSum"),
+    Kind.MEAN: ("AdaptiveAvgPool2d", "AvgPool1d", "GlobalAvgPooling", "Tensor.mean", "Primitive.ReduceMean.ReduceMean"),
+    Kind.PART: ("Tensor.__getitem__", "Tensor.split", "Mint.narrow", "Primitive.StridedSlice.StridedSlice"),
+    Kind.SOFTMAX: ("Softmax", "Functional.softmax", "MintFunctional.softmax", "Primitive.Softmax.Softmax"),
     Kind.COARSE: ("Tanh", "LSTM", "GRUCell", "Functional.tanh", "_DynamicLSTMCPUGPU"),
     Kind.RANDOM: ("Dropout", "Dropout2d", "DropPath", "Functional.dropout", "Torch.rand_like", "Torch.randn",
                   "Tensor.bernoulli_", "Tensor.normal_", "Mint.multinomial", "Torch.randperm", "Tensor.uniform_"),
     Kind.COLLECTIVE: ("AllReduce", "AllGather", "ReduceScatter", "MintDistributed.all_reduce", "Distributed.barrier"),
     Kind.OTHER: ("Attention", "Block", "Embedding", "PixelShuffle", "ChannelShuffle", "Functional.normalize",
-                 "Functional.softmax", "NormalizedResidual", "Tensor.broadcast_to", "LinearAttention"),
+                 "Functional.log_softmax", "NormalizedResidual", "Tensor.broadcast_to", "LinearAttention"),
 }  # fmt: skip
 
 

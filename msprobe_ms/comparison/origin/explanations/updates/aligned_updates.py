@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msprobe_ms.comparison.model import Allowance, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import is_measured
-from msprobe_ms.comparison.origin.propagation import ESTIMATE, MARGIN, condition, condition_along
+from msprobe_ms.comparison.origin.propagation import ESTIMATE_OF_BOTH, MARGIN, condition, condition_along
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import root_mean_square
 from msprobe_ms.dump.model import Item
@@ -34,7 +34,7 @@ class AlignedUpdates:
         self._set_apart = evidence.set_apart_by_updates
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
-        """(‖ΔW‖ · ‖x‖ + ‖Δb‖) / ‖y‖, twice where sketches estimate it, beside what the error of the input explains.
+        """(‖ΔW‖ · ‖x‖ + ‖Δb‖) / ‖y‖, some times where sketches estimate both, beside the error of the input.
 
         Nothing of a weight that is further apart than its updates explain.
         """
@@ -50,7 +50,7 @@ class AlignedUpdates:
         if along is None:
             return None
         came_in = MARGIN * known * (taken.deviation or 0.0)
-        share = 1.0 if is_measured(row) else ESTIMATE
+        share = 1.0 if is_measured(row) else ESTIMATE_OF_BOTH
         added = along * (weight.deviation or 0.0) + self._added_by_bias(row.golden, node)
         return Allowance(self.name, row.held_to + share * added + came_in)
 
