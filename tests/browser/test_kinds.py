@@ -31,9 +31,8 @@ def test_a_comparison(opened: Open, tmp_path: Path) -> None:
     page.until("document.querySelector('.asked')")
     assert page.text(".asked") == "explanations tried: nothing explains it"
     page.page.locator(".asked summary").press("Enter")
-    assert "explanations that apply allow: rounding up to" in page.text(".asked") and "explanations that do not apply: " in page.text(
-        ".asked"
-    )
+    asked = page.text(".asked")
+    assert "explanations that apply allow: rounding up to" in asked and "explanations that do not apply: " in asked
     told = json.loads((tmp_path / "bad" / "rank0" / "dump.json").read_text())["data"]["Cell.fc.Dense.forward.0"][
         "output"
     ][0]
