@@ -134,6 +134,15 @@ class Row:
             return self._tables, self._target, self._golden
         return None
 
+    def floats_in(self, tables: Tables) -> tuple[int, int] | None:
+        """The numbers of the two items in these tables, where both are tensors with four statistics that are floats."""
+        owners, ours, theirs = self._tables, self._target, self._golden
+        if owners is None or type(ours) is not int or type(theirs) is not int:
+            return None
+        if owners[0] is not tables[0] or owners[1] is not tables[1]:
+            return None
+        return None if ours in tables[0].irregular or theirs in tables[1].irregular else (ours, theirs)
+
     def stored(self, side: Side) -> tuple[ItemTable, int] | None:
         """The columns of one side, and the number of its item there; None where it is not there."""
         place = self._target if side is TARGET else self._golden
@@ -339,6 +348,12 @@ class Comparison:
     @cached_property
     def rows(self) -> Sequence[Row]:
         return [row for pair in self.pairs for row in pair.rows]
+
+    @cached_property
+    def alone(self) -> tuple[int, int]:
+        """How many rows have no counterpart: of the target, and of the golden."""
+        rows = self.rows
+        return sum(row._golden is None for row in rows), sum(row._target is None for row in rows)
 
     @cached_property
     def unread(self) -> Sequence[Row]:

@@ -30,6 +30,8 @@ _NO_STATISTICS: FourStatistics = (None, None, None, None)
 _KEPT = 1 << 16
 _ZEROS: FourFloats = (0.0, 0.0, 0.0, 0.0)
 _packed = Struct("4d").pack
+#: Bytes of what an item is, its statistics apart: the codes of its place and its sort.
+_LAYOUT = 8
 #: What the text of a sketch stands for: sixteen float32 or float64.
 _SKETCH_BYTES = (64, 128)
 
@@ -65,6 +67,9 @@ class ItemTable:
         self._files: list[str | None] = []
         self._sketches = SketchColumn()
         self._kept: dict[int, tuple[int, Item]] = {}
+        self._layouts = b""
+        #: The codes of sorts of plain values.
+        self.plain_sorts: set[int] = set()
 
     def __len__(self) -> int:
         return len(self.places)
@@ -110,6 +115,8 @@ class ItemTable:
         if code is None:
             code = self._coded(sort, self._known_sorts, self._sort_list)
             self._sizes.append(math.prod(sort[3]) if isinstance(sort[3], tuple) else 0)
+            if sort[0] == "value":
+                self.plain_sorts.add(code)
         self.sorts.append(code)
         self.owners.append(len(self.entries) - 1)
         self.statistics.frombytes(_packed(*statistics))  # in half the time of extend
@@ -180,6 +187,14 @@ class ItemTable:
     def known_sorts(self) -> list[Sort]:
         """What items are, by the code that ``sorts`` holds."""
         return self._sort_list
+
+    @property
+    def layouts(self) -> bytes:
+        """Place and sort of all items, ``_LAYOUT`` bytes for each."""
+        if len(self._layouts) != _LAYOUT * len(self.places):
+            codes = [np.frombuffer(column, np.uint32) for column in (self.places, self.sorts)]
+            self._layouts = np.stack(codes, axis=1).tobytes()
+        return self._layouts
 
     @property
     def suffixes(self) -> list[str]:
@@ -292,5 +307,10 @@ class ItemSlice(Sequence[Item]):
     @property
     def layout(self) -> bytes:
         """What the items are, their statistics apart: equal for calls of one function with arguments of one kind."""
-        span = slice(self.start, self.stop)
-        return self.table.places[span].tobytes() + self.table.sorts[span].tobytes()
+        return self.table.layouts[_LAYOUT * self.start : _LAYOUT * self.stop]
+
+    @property
+    def hold_values(self) -> bool:
+        """Whether any item is a plain value; none need be made for it."""
+        plain = self.table.plain_sorts
+        return bool(plain) and not plain.isdisjoint(self.table.sorts[self.start : self.stop])

@@ -71,6 +71,7 @@ class Node:
     is_update: bool = field(init=False, default=False)
     #: What has been found of its rows, each of which asks for it: a call may have thousands.
     _known: dict[str, Any] | None = field(init=False, default=None, repr=False)
+    _kind: Kind | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         if (parsed := self.parsed) is None:
@@ -121,6 +122,12 @@ class Node:
 
     @property
     def kind(self) -> Kind:
+        """What it computes, told once: by then the nodes are connected."""
+        if self._kind is None:
+            self._kind = self._find_kind()
+        return self._kind
+
+    def _find_kind(self) -> Kind:
         kind = kind_of(self.parsed)
         if self.parsed is not None and self.parsed.is_root and any(child.is_module for child in self.children):
             kind = Kind.OTHER  # what a net is called says nothing of one layer: RandLANet, Uniformer

@@ -235,6 +235,8 @@ class Walk:
 
     def _limit(self, row: Row, node: Node) -> float | None:
         """The deviation that error that comes in explains of what a call is known to compute otherwise; None: any."""
+        if row.state != "output":
+            return None
         limits = (
             self.settings.limit(row, node, agreed_at_first=self.agreed_at_first(row)),
             self._wrong_at_first.limit(row, node),

@@ -153,15 +153,9 @@ def without_time(file: Path, timestamp: str) -> str:
 
 def row_counts(comparison: Comparison) -> dict[str, int]:
     """Count rows with and without a counterpart, by their names in the summary."""
-    matched = unmatched_target = unmatched_golden = 0
-    for row in comparison.rows:
-        if row.matched:
-            matched += 1
-        elif row.in_target:
-            unmatched_target += 1
-        else:
-            unmatched_golden += 1
-    return {"matched": matched, "unmatched_target": unmatched_target, "unmatched_golden": unmatched_golden}
+    target, golden = comparison.alone
+    matched = len(comparison.rows) - target - golden
+    return {"matched": matched, "unmatched_target": target, "unmatched_golden": golden}
 
 
 def compared_count(comparison: Comparison) -> int:
