@@ -26,8 +26,8 @@ FourFloats = tuple[float, float, float, float]
 NULL: Sort = ("null", "", None, None, None)
 _NO_STATISTICS: FourStatistics = (None, None, None, None)
 #: Items that are kept when they have been made, as those who read go through the items several times: all of a common
-#: dump's, 20 MB; of a very large one those of the entries just read. A power of two.
-_KEPT = 1 << 16
+#: dump's, 20 MB; of a very large one those of the entries just read. Powers of two.
+_KEPT, _KEPT_OF_MANY = 1 << 16, 1 << 12
 _ZEROS: FourFloats = (0.0, 0.0, 0.0, 0.0)
 _packed = Struct("4d").pack
 #: Bytes of what an item is, its statistics apart: the codes of its place and its sort.
@@ -129,11 +129,12 @@ class ItemTable:
 
     def item(self, number: int) -> Item:
         """Return the item as a value of its own."""
-        kept = self._kept.get(number & (_KEPT - 1))
+        place = number & ((_KEPT if len(self.places) <= _KEPT else _KEPT_OF_MANY) - 1)
+        kept = self._kept.get(place)
         if kept is not None and kept[0] == number:
             return kept[1]
         item = self._made(number)
-        self._kept[number & (_KEPT - 1)] = number, item
+        self._kept[place] = number, item
         return item
 
     def _made(self, number: int) -> Item:
@@ -285,13 +286,18 @@ class SketchColumn:
 class ItemSlice(Sequence[Item]):
     """The items of one entry, made when they are asked for."""
 
-    __slots__ = ("start", "stop", "table")
+    __slots__ = ("_length", "start", "table")
 
     def __init__(self, table: ItemTable, start: int, stop: int) -> None:
-        self.table, self.start, self.stop = table, start, stop
+        self.table, self.start = table, start
+        self._length = stop - start  # small numbers take no memory of their own
 
     def __len__(self) -> int:
-        return self.stop - self.start
+        return self._length
+
+    @property
+    def stop(self) -> int:
+        return self.start + self._length
 
     def __iter__(self) -> Iterator[Item]:
         return map(self.table.item, range(self.start, self.stop))
