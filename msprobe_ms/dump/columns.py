@@ -6,6 +6,7 @@ import math
 import zlib
 from array import array
 from binascii import a2b_base64, b2a_base64
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from struct import Struct
@@ -53,6 +54,10 @@ class ItemTable:
         #: In md5 tables of today a plain value has the checksum of its text (docs/format.md, "Checksums").
         self.value_checksums = False
         self.entries: list[str] = []
+        #: The codes of places in sections that are lists: by state and keyword, then by the place in the list.
+        self.places_of_lists: dict[tuple[str, bool], dict[int, int]] = defaultdict(dict)
+        #: The codes of sorts by what leaves of tensors hold: type, dtype, requires_grad, and the sizes of the shape.
+        self.sorts_of_leaves: dict[tuple[Any, ...], int] = {}
         self._known_places: dict[Place, int] = {}
         self._known_sorts: dict[Sort, int] = {}
         self._known_irregular: dict[tuple[type, Statistic], FourStatistics] = {}
@@ -105,27 +110,44 @@ class ItemTable:
         sketch: Any = None,
     ) -> None:
         """Add an item that has four floats, as nearly all have."""
-        number = len(self.places)
-        code = self._known_places.get(place)
-        if code is None:
-            code = self._coded(place, self._known_places, self._place_list)
-            self._suffixes.append("".join(f".{part}" for part in suffix_of(place[0], place[1])))
-        self.places.append(code)
-        code = self._known_sorts.get(sort)
-        if code is None:
-            code = self._coded(sort, self._known_sorts, self._sort_list)
-            self._sizes.append(math.prod(sort[3]) if isinstance(sort[3], tuple) else 0)
-            if sort[0] == "value":
-                self.plain_sorts.add(code)
-        self.sorts.append(code)
+        self.add_coded(self.place_code(place), self.sort_code(sort), *statistics)
+        if checksum is not None or file is not None or sketch is not None:
+            self.add_beside(checksum, file, sketch)
+
+    def add_coded(self, place: int, sort: int, maximum: float, minimum: float, mean: float, norm: float) -> None:
+        """Add an item with four floats whose place and sort are known by their codes."""
+        self.places.append(place)
+        self.sorts.append(sort)
         self.owners.append(len(self.entries) - 1)
-        self.statistics.frombytes(_packed(*statistics))  # in half the time of extend
+        self.statistics.frombytes(_packed(maximum, minimum, mean, norm))  # in half the time of extend
+
+    def add_beside(self, checksum: str | None, file: str | None, sketch: Any) -> None:
+        """Add to the last item what is recorded beside its statistics."""
+        number = len(self.places) - 1
         if checksum is not None:
             _put(self._checksums, number, checksum)
         if file is not None:
             _put(self._files, number, file)
         if sketch is not None and self._keeps_sketches:
             self._sketches.add(number, sketch)
+
+    def place_code(self, place: Place) -> int:
+        """Return the code of what an item is to its call."""
+        code = self._known_places.get(place)
+        if code is None:
+            code = self._coded(place, self._known_places, self._place_list)
+            self._suffixes.append("".join(f".{part}" for part in suffix_of(place[0], place[1])))
+        return code
+
+    def sort_code(self, sort: Sort) -> int:
+        """Return the code of what an item is."""
+        code = self._known_sorts.get(sort)
+        if code is None:
+            code = self._coded(sort, self._known_sorts, self._sort_list)
+            self._sizes.append(math.prod(sort[3]) if isinstance(sort[3], tuple) else 0)
+            if sort[0] == "value":
+                self.plain_sorts.add(code)
+        return code
 
     def item(self, number: int) -> Item:
         """Return the item as a value of its own."""

@@ -211,7 +211,7 @@ class _Reading:
         except DumpFormatError as error:
             raise DumpFormatError(f"{self.path}: {error}") from error
         entry = self.entries[name] = Entry(name, parsed, items)
-        if isinstance(body, dict):
+        if isinstance(body, dict) and not SECTION_KEYS.issuperset(body):  # as few have more
             entry.recomputed = body.get(RECOMPUTE) is True
             entry.scope = scope if isinstance(scope := body.get(SCOPE), str) else ""
             if isinstance(attributes := body.get(ATTRIBUTES), dict):
