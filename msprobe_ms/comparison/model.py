@@ -10,7 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from msprobe_ms.arrays.statistics import Statistic
+from msprobe_ms.comparison.row_items import RowItems, items_of
 from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
 from msprobe_ms.comparison.terms import TARGET, Mode, PairedBy, RowColour, Side, Stage, Verdict
 from msprobe_ms.dump.columns import ItemTable
@@ -350,10 +353,15 @@ class Comparison:
         return [row for pair in self.pairs for row in pair.rows]
 
     @cached_property
+    def sides(self) -> tuple[RowItems, RowItems]:
+        """The items of target and golden, a place for each row."""
+        return items_of(self.rows)
+
+    @cached_property
     def alone(self) -> tuple[int, int]:
         """How many rows have no counterpart: of the target, and of the golden."""
-        rows = self.rows
-        return sum(row._golden is None for row in rows), sum(row._target is None for row in rows)
+        target, golden = (int(np.count_nonzero(~side.present)) for side in self.sides)
+        return golden, target
 
     @cached_property
     def unread(self) -> Sequence[Row]:
