@@ -153,10 +153,10 @@ class Row:
 
     def extremes(self, side: Side) -> tuple[Statistic, Statistic] | None:
         """Max and Min of the item of one side, which need not be made for it; None where it is not there."""
-        if (stored := self.stored(side)) is not None:
-            return stored[0].extremes(stored[1])
-        item = self.target if side is TARGET else self.golden
-        return None if item is None else (item.maximum, item.minimum)
+        place = self._target if side is TARGET else self._golden
+        if type(place) is int:
+            return self._tables[side].extremes(place)  # type: ignore[index]
+        return None if place is None else (place.maximum, place.minimum)  # type: ignore[union-attr]
 
     def is_tensor(self, side: Side) -> bool:
         """Whether one side has an item that is a tensor."""

@@ -243,8 +243,11 @@ def _takes_in_compared_tensors(node: Node) -> bool:
 
 
 def _takes_in_fills(node: Node) -> bool:
-    extremes = (row.extremes(GOLDEN) for row in node.rows("input") if not is_measured(row))
-    return any(ends is not None and is_filled(*ends) for ends in extremes)
+    for row in node.pair.rows:
+        if row.state == "input" and (ends := row.extremes(GOLDEN)) is not None and is_filled(*ends):
+            if not is_measured(row):
+                return True
+    return False
 
 
 def _ratio_in_of_one_form(node: Node) -> float:
@@ -256,7 +259,12 @@ def _ratio_out_of_one_form(node: Node) -> float:
 
 
 def _ratio_of_one_form(rows: Iterable[Row]) -> float:
-    return max((error_ratio(row) for row in rows if not is_of_another_form(row)), default=0.0)
+    largest = 0.0
+    for row in rows:
+        ratio = error_ratio(row)
+        if ratio > largest and not is_of_another_form(row):
+            largest = ratio
+    return largest
 
 
 def _largest_ratio(node: Node) -> float:
