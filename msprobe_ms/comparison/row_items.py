@@ -69,6 +69,13 @@ class RowItems(NamedTuple):
             found[place] = bool(non_finite_ends(item))
         return found
 
+    def of(self, rows: npt.NDArray[np.intp]) -> RowItems:
+        """Return the items of some of the rows, in their order."""
+        others = {
+            new: self.others[row] for new, row in enumerate(rows.tolist() if self.others else ()) if row in self.others
+        }
+        return RowItems(self.table, self.numbers[rows], others)
+
     def sort(self, place: int) -> Sort | None:
         """What the item of one row is; None where there is none."""
         if (item := self.others.get(place)) is not None:

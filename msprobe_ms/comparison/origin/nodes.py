@@ -243,11 +243,8 @@ def _takes_in_compared_tensors(node: Node) -> bool:
 
 
 def _takes_in_fills(node: Node) -> bool:
-    for row in node.pair.rows:
-        if row.state == "input" and (ends := row.extremes(GOLDEN)) is not None and is_filled(*ends):
-            if not is_measured(row):
-                return True
-    return False
+    filled = (row for row in node.rows("input") if (ends := row.extremes(GOLDEN)) is not None and is_filled(*ends))
+    return not all(map(is_measured, filled))
 
 
 def _ratio_in_of_one_form(node: Node) -> float:

@@ -314,7 +314,9 @@ _VERDICT = (
     Column("Inherited From", lambda block: [row.inherited_from or None for row in block.rows]),
     Column("Explained By", lambda block: [row.explained and (row.explained_by or None) for row in block.rows]),
     Column("Deviation", lambda block: cells_of([row.deviation for row in block.rows])),
-    Column("Tolerance", lambda block: cells_of([row.held_to for row in block.rows])),
+    Column(
+        "Tolerance", lambda block: cells_of([row.held_to if row.explained else row.tolerance for row in block.rows])
+    ),
 )
 
 _BASIC = _pairs(
