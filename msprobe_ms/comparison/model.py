@@ -10,7 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from msprobe_ms.arrays.statistics import Statistic
+from msprobe_ms.comparison.row_items import RowItems, items_of
 from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
 from msprobe_ms.comparison.terms import TARGET, Mode, PairedBy, RowColour, Side, Stage, Verdict
 from msprobe_ms.dump.columns import ItemTable
@@ -134,6 +137,15 @@ class Row:
             return self._tables, self._target, self._golden
         return None
 
+    def floats_in(self, tables: Tables) -> tuple[int, int] | None:
+        """The numbers of the two items in these tables, where both are tensors with four statistics that are floats."""
+        owners, ours, theirs = self._tables, self._target, self._golden
+        if owners is None or type(ours) is not int or type(theirs) is not int:
+            return None
+        if owners[0] is not tables[0] or owners[1] is not tables[1]:
+            return None
+        return None if ours in tables[0].irregular or theirs in tables[1].irregular else (ours, theirs)
+
     def stored(self, side: Side) -> tuple[ItemTable, int] | None:
         """The columns of one side, and the number of its item there; None where it is not there."""
         place = self._target if side is TARGET else self._golden
@@ -141,10 +153,10 @@ class Row:
 
     def extremes(self, side: Side) -> tuple[Statistic, Statistic] | None:
         """Max and Min of the item of one side, which need not be made for it; None where it is not there."""
-        if (stored := self.stored(side)) is not None:
-            return stored[0].extremes(stored[1])
-        item = self.target if side is TARGET else self.golden
-        return None if item is None else (item.maximum, item.minimum)
+        place = self._target if side is TARGET else self._golden
+        if type(place) is int:
+            return self._tables[side].extremes(place)  # type: ignore[index]
+        return None if place is None else (place.maximum, place.minimum)  # type: ignore[union-attr]
 
     def is_tensor(self, side: Side) -> bool:
         """Whether one side has an item that is a tensor."""
@@ -355,6 +367,17 @@ class Comparison:
     @cached_property
     def rows(self) -> Sequence[Row]:
         return [row for pair in self.pairs for row in pair.rows]
+
+    @cached_property
+    def sides(self) -> tuple[RowItems, RowItems]:
+        """The items of target and golden, a place for each row."""
+        return items_of(self.rows)
+
+    @cached_property
+    def alone(self) -> tuple[int, int]:
+        """How many rows have no counterpart: of the target, and of the golden."""
+        target, golden = (int(np.count_nonzero(~side.present)) for side in self.sides)
+        return golden, target
 
     @cached_property
     def unread(self) -> Sequence[Row]:

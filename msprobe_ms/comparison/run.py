@@ -230,7 +230,8 @@ def compare_one(
 
     ``one_of_many`` and ``after`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read, paired or written.
     """
-    ours, theirs = read_dump(target), read_dump(golden)
+    ours = read_dump(target)
+    theirs = read_dump(golden, like=ours)
     refuse_empty(ours, theirs)
     aligned = []
     if options.align:

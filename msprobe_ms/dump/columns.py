@@ -6,6 +6,7 @@ import math
 import zlib
 from array import array
 from binascii import a2b_base64, b2a_base64
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from struct import Struct
@@ -26,10 +27,12 @@ FourFloats = tuple[float, float, float, float]
 NULL: Sort = ("null", "", None, None, None)
 _NO_STATISTICS: FourStatistics = (None, None, None, None)
 #: Items that are kept when they have been made, as those who read go through the items several times: all of a common
-#: dump's, 20 MB; of a very large one those of the entries just read. A power of two.
-_KEPT = 1 << 16
+#: dump's, 20 MB; of a very large one those of the entries just read. Powers of two.
+_KEPT, _KEPT_OF_MANY = 1 << 16, 1 << 12
 _ZEROS: FourFloats = (0.0, 0.0, 0.0, 0.0)
 _packed = Struct("4d").pack
+#: Bytes of what an item is, its statistics apart: the codes of its place and its sort.
+_LAYOUT = 8
 #: What the text of a sketch stands for: sixteen float32 or float64.
 _SKETCH_BYTES = (64, 128)
 
@@ -51,6 +54,10 @@ class ItemTable:
         #: In md5 tables of today a plain value has the checksum of its text (docs/format.md, "Checksums").
         self.value_checksums = False
         self.entries: list[str] = []
+        #: The codes of places in sections that are lists: by state and keyword, then by the place in the list.
+        self.places_of_lists: dict[tuple[str, bool], dict[int, int]] = defaultdict(dict)
+        #: The codes of sorts by what leaves of tensors hold: type, dtype, requires_grad, and the sizes of the shape.
+        self.sorts_of_leaves: dict[tuple[Any, ...], int] = {}
         self._known_places: dict[Place, int] = {}
         self._known_sorts: dict[Sort, int] = {}
         self._known_irregular: dict[tuple[type, Statistic], FourStatistics] = {}
@@ -65,6 +72,9 @@ class ItemTable:
         self._files: list[str | None] = []
         self._sketches = SketchColumn()
         self._kept: dict[int, tuple[int, Item]] = {}
+        self._layouts = b""
+        #: The codes of sorts of plain values.
+        self.plain_sorts: set[int] = set()
 
     def __len__(self) -> int:
         return len(self.places)
@@ -100,19 +110,20 @@ class ItemTable:
         sketch: Any = None,
     ) -> None:
         """Add an item that has four floats, as nearly all have."""
-        number = len(self.places)
-        code = self._known_places.get(place)
-        if code is None:
-            code = self._coded(place, self._known_places, self._place_list)
-            self._suffixes.append("".join(f".{part}" for part in suffix_of(place[0], place[1])))
-        self.places.append(code)
-        code = self._known_sorts.get(sort)
-        if code is None:
-            code = self._coded(sort, self._known_sorts, self._sort_list)
-            self._sizes.append(math.prod(sort[3]) if isinstance(sort[3], tuple) else 0)
-        self.sorts.append(code)
+        self.add_coded(self.place_code(place), self.sort_code(sort), *statistics)
+        if checksum is not None or file is not None or sketch is not None:
+            self.add_beside(checksum, file, sketch)
+
+    def add_coded(self, place: int, sort: int, maximum: float, minimum: float, mean: float, norm: float) -> None:
+        """Add an item with four floats whose place and sort are known by their codes."""
+        self.places.append(place)
+        self.sorts.append(sort)
         self.owners.append(len(self.entries) - 1)
-        self.statistics.frombytes(_packed(*statistics))  # in half the time of extend
+        self.statistics.frombytes(_packed(maximum, minimum, mean, norm))  # in half the time of extend
+
+    def add_beside(self, checksum: str | None, file: str | None, sketch: Any) -> None:
+        """Add to the last item what is recorded beside its statistics."""
+        number = len(self.places) - 1
         if checksum is not None:
             _put(self._checksums, number, checksum)
         if file is not None:
@@ -120,13 +131,32 @@ class ItemTable:
         if sketch is not None and self._keeps_sketches:
             self._sketches.add(number, sketch)
 
+    def place_code(self, place: Place) -> int:
+        """Return the code of what an item is to its call."""
+        code = self._known_places.get(place)
+        if code is None:
+            code = self._coded(place, self._known_places, self._place_list)
+            self._suffixes.append("".join(f".{part}" for part in suffix_of(place[0], place[1])))
+        return code
+
+    def sort_code(self, sort: Sort) -> int:
+        """Return the code of what an item is."""
+        code = self._known_sorts.get(sort)
+        if code is None:
+            code = self._coded(sort, self._known_sorts, self._sort_list)
+            self._sizes.append(math.prod(sort[3]) if isinstance(sort[3], tuple) else 0)
+            if sort[0] == "value":
+                self.plain_sorts.add(code)
+        return code
+
     def item(self, number: int) -> Item:
         """Return the item as a value of its own."""
-        kept = self._kept.get(number & (_KEPT - 1))
+        place = number & ((_KEPT if len(self.places) <= _KEPT else _KEPT_OF_MANY) - 1)
+        kept = self._kept.get(place)
         if kept is not None and kept[0] == number:
             return kept[1]
         item = self._made(number)
-        self._kept[number & (_KEPT - 1)] = number, item
+        self._kept[place] = number, item
         return item
 
     def _made(self, number: int) -> Item:
@@ -180,6 +210,14 @@ class ItemTable:
     def known_sorts(self) -> list[Sort]:
         """What items are, by the code that ``sorts`` holds."""
         return self._sort_list
+
+    @property
+    def layouts(self) -> bytes:
+        """Place and sort of all items, ``_LAYOUT`` bytes for each."""
+        if len(self._layouts) != _LAYOUT * len(self.places):
+            codes = [np.frombuffer(column, np.uint32) for column in (self.places, self.sorts)]
+            self._layouts = np.stack(codes, axis=1).tobytes()
+        return self._layouts
 
     @property
     def suffixes(self) -> list[str]:
@@ -270,13 +308,18 @@ class SketchColumn:
 class ItemSlice(Sequence[Item]):
     """The items of one entry, made when they are asked for."""
 
-    __slots__ = ("start", "stop", "table")
+    __slots__ = ("_length", "start", "table")
 
     def __init__(self, table: ItemTable, start: int, stop: int) -> None:
-        self.table, self.start, self.stop = table, start, stop
+        self.table, self.start = table, start
+        self._length = stop - start  # small numbers take no memory of their own
 
     def __len__(self) -> int:
-        return self.stop - self.start
+        return self._length
+
+    @property
+    def stop(self) -> int:
+        return self.start + self._length
 
     def __iter__(self) -> Iterator[Item]:
         return map(self.table.item, range(self.start, self.stop))
@@ -292,5 +335,10 @@ class ItemSlice(Sequence[Item]):
     @property
     def layout(self) -> bytes:
         """What the items are, their statistics apart: equal for calls of one function with arguments of one kind."""
-        span = slice(self.start, self.stop)
-        return self.table.places[span].tobytes() + self.table.sorts[span].tobytes()
+        return self.table.layouts[_LAYOUT * self.start : _LAYOUT * self.stop]
+
+    @property
+    def hold_values(self) -> bool:
+        """Whether any item is a plain value; none need be made for it."""
+        plain = self.table.plain_sorts
+        return bool(plain) and not plain.isdisjoint(self.table.sorts[self.start : self.stop])

@@ -152,7 +152,7 @@ class _Meter:
             if pair.matched:
                 floors = self.floors.of(pair)
                 for row in pair.rows:
-                    if (numbers := row.numbers) and (place := _numbers_in(tables, *numbers)):
+                    if (place := row.floats_in(tables)) is not None:
                         floor = floors.get(row.golden.name, 0.0) if floors and row.golden else 0.0
                         waiting.append((row, *place, floor))
             if len(waiting) >= _AT_ONCE:
@@ -313,15 +313,6 @@ def _setting_deviation(target: Item, golden: Item) -> float:
     if isinstance(mine, (int, float)) and isinstance(other, (int, float)):
         return abs(mine - other) / max(abs(mine), abs(other)) if mine != other else 0.0
     return 0.0 if same_value(target, golden) else math.inf
-
-
-def _numbers_in(tables: Tables, owners: Tables, ours: int, theirs: int) -> tuple[int, int] | None:
-    """The two numbers, where they are tensors of these tables with four statistics each."""
-    if owners[0] is not tables[0] or owners[1] is not tables[1]:
-        return None
-    if ours in tables[0].irregular or theirs in tables[1].irregular:
-        return None
-    return ours, theirs
 
 
 def _fill(columns: StatisticColumns, waiting: list[tuple[Row, int, int, float]]) -> None:

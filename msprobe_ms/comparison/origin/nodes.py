@@ -71,6 +71,7 @@ class Node:
     is_update: bool = field(init=False, default=False)
     #: What has been found of its rows, each of which asks for it: a call may have thousands.
     _known: dict[str, Any] | None = field(init=False, default=None, repr=False)
+    _kind: Kind | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         if (parsed := self.parsed) is None:
@@ -121,6 +122,12 @@ class Node:
 
     @property
     def kind(self) -> Kind:
+        """What it computes, told once: by then the nodes are connected."""
+        if self._kind is None:
+            self._kind = self._find_kind()
+        return self._kind
+
+    def _find_kind(self) -> Kind:
         kind = kind_of(self.parsed)
         if self.parsed is not None and self.parsed.is_root and any(child.is_module for child in self.children):
             kind = Kind.OTHER  # what a net is called says nothing of one layer: RandLANet, Uniformer
@@ -236,8 +243,8 @@ def _takes_in_compared_tensors(node: Node) -> bool:
 
 
 def _takes_in_fills(node: Node) -> bool:
-    extremes = (row.extremes(GOLDEN) for row in node.rows("input") if not is_measured(row))
-    return any(ends is not None and is_filled(*ends) for ends in extremes)
+    filled = (row for row in node.rows("input") if (ends := row.extremes(GOLDEN)) is not None and is_filled(*ends))
+    return not all(map(is_measured, filled))
 
 
 def _ratio_in_of_one_form(node: Node) -> float:
@@ -249,7 +256,12 @@ def _ratio_out_of_one_form(node: Node) -> float:
 
 
 def _ratio_of_one_form(rows: Iterable[Row]) -> float:
-    return max((error_ratio(row) for row in rows if not is_of_another_form(row)), default=0.0)
+    largest = 0.0
+    for row in rows:
+        ratio = error_ratio(row)
+        if ratio > largest and not is_of_another_form(row):
+            largest = ratio
+    return largest
 
 
 def _largest_ratio(node: Node) -> float:

@@ -10,6 +10,7 @@ results that agreed in the first recorded step.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.model import Row
@@ -33,12 +34,12 @@ class OtherSettings:
 
     def __init__(self, evidence: Evidence) -> None:
         self._frameworks, self._first = evidence.frameworks, evidence.first_step
-        self._found: dict[Node, list[OtherSetting]] = {}
+        self._found: dict[Node, Sequence[OtherSetting]] = {}
 
-    def of(self, node: Node) -> list[OtherSetting]:
+    def of(self, node: Node) -> Sequence[OtherSetting]:
         """Return the settings that differ of a function, or of the function whose gradient this is."""
         if node not in self._found:
-            self._found[node] = self._find(node)
+            self._found[node] = self._find(node) or ()  # one for all that have none
         return self._found[node]
 
     def _find(self, node: Node) -> list[OtherSetting]:
@@ -56,7 +57,7 @@ class OtherSettings:
         """
         if row.state != "output" or not (found := self.of(node)):
             return None
-        if agreed_at_first and self._in_first_step(node) == found:
+        if agreed_at_first and self._in_first_step(node) == [*found]:
             return None
         taken = _taken(node)
         if not taken <= _FAR:

@@ -182,6 +182,8 @@ class Walk:
             self._noise[node.parent] = max(self._noise.get(node.parent, 0.0), noise)
         else:
             self.largest_ratio = max(self.largest_ratio, reached)
+        if not node.is_module:
+            node.forget()  # which nobody asks for any more: of a million calls that takes 80 MB
         self._equal_layers += not reached and node.kind in (Kind.LINEAR, Kind.NORM, Kind.CHANNEL_NORM)
         return True
 
@@ -235,6 +237,8 @@ class Walk:
 
     def _limit(self, row: Row, node: Node) -> float | None:
         """The deviation that error that comes in explains of what a call is known to compute otherwise; None: any."""
+        if row.state != "output":
+            return None
         limits = (
             self.settings.limit(row, node, agreed_at_first=self.agreed_at_first(row)),
             self._wrong_at_first.limit(row, node),

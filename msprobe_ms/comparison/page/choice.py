@@ -33,7 +33,7 @@ def rows_that_matter(comparison: Comparison, rows: Rows, calls: Calls) -> npt.ND
 def findings(comparison: Comparison) -> Sequence[Pair]:
     """Return the pairs that matter most, as many as a notebook has room for, in their order."""
     calls = Calls(comparison.pairs)
-    rows = Rows(comparison.pairs, calls)
+    rows = Rows(comparison, calls)
     if len(rows) <= _FINDINGS:
         return comparison.pairs
     ranks = _ranks(comparison, rows, calls)

@@ -24,7 +24,7 @@ class Content:
     def __init__(self, comparison: Comparison, *sides: Dump, all_rows: bool = False, stacks: bool = True) -> None:
         self.columns = Columns()
         self.calls = Calls(comparison.pairs, stacks=stacks)
-        self.rows = Rows(comparison.pairs, self.calls)
+        self.rows = Rows(comparison, self.calls)
         chosen = None if all_rows else rows_that_matter(comparison, self.rows, self.calls)
         told = None if chosen is None else np.isin(np.arange(len(self.rows)), chosen)
         self.calls.add_to(self.columns, self.rows.starts[:-1])

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.statistics import Statistic
-from msprobe_ms.comparison.page.rows import Rows, SideOfRows
+from msprobe_ms.comparison.page.rows import Rows
+from msprobe_ms.comparison.row_items import RowItems
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
 from msprobe_ms.dump.columns import Sort
 from msprobe_ms.dump.model import Item
@@ -99,7 +100,7 @@ class Figures:
 class _Side:
     """Figures of one side: ``numbers`` (rows, 4) in double precision, ``missing`` (rows, 4) where they are none."""
 
-    def __init__(self, side: SideOfRows, chosen: npt.NDArray[np.intp], types: Codes, texts: Codes) -> None:
+    def __init__(self, side: RowItems, chosen: npt.NDArray[np.intp], types: Codes, texts: Codes) -> None:
         self.numbers = np.zeros((len(chosen), 4))
         self.missing = np.ones((len(chosen), 4), np.bool_)
         self.types = np.zeros(len(chosen), np.uint16)

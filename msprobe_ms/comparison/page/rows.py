@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from msprobe_ms.comparison.model import Allowance, Pair, Row, Tables
+from msprobe_ms.comparison.model import Allowance, Comparison, Row
 from msprobe_ms.comparison.origin.allowances import describe_allowances
 from msprobe_ms.comparison.page.calls import Calls
-from msprobe_ms.comparison.statistics import is_non_finite
-from msprobe_ms.dump.columns import ItemTable
-from msprobe_ms.dump.model import Item
+from msprobe_ms.comparison.row_items import RowItems
 from msprobe_ms.page.columns import Codes, Columns, floats, rounded
 from msprobe_ms.support.translation import tr, translated, translator
 
@@ -25,41 +22,17 @@ IN_TARGET, IN_GOLDEN, DIFFERS, EXPLAINED, MISRECORDED, NON_FINITE, GOLDEN_NON_FI
 _DIGITS = 4
 #: Bits of the fraction of a deviation: enough for as many digits.
 _BITS = 15
-#: Stands for an item that is not one of the tables', and for none.
-_OTHERWISE, _ABSENT = -2, -1
-
-
-class SideOfRows(NamedTuple):
-    """The items of one side, a row each.
-
-    ``numbers``  their numbers in ``table``; -1 where the side has none, -2 where it stands in ``others``
-    ``others``   items that no table holds, by row
-    """
-
-    table: ItemTable | None
-    numbers: npt.NDArray[np.int64]
-    others: Mapping[int, Item]
-
-    @property
-    def present(self) -> npt.NDArray[np.bool_]:
-        return self.numbers != _ABSENT
-
-    @property
-    def stored(self) -> npt.NDArray[np.intp]:
-        """The rows whose items the table holds."""
-        return np.flatnonzero(self.numbers >= 0)
 
 
 class Rows:
-    """The rows of pairs, in their order; ``sides`` their items.
+    """The rows of a comparison; ``sides`` their items.
 
     ``starts``  the number of the first row of each pair, and behind them how many rows there are
     """
 
-    def __init__(self, pairs: Sequence[Pair], calls: Calls) -> None:
-        self.starts = np.cumsum([0, *(len(pair.rows) for pair in pairs)])
-        self.rows = [row for pair in pairs for row in pair.rows]
-        self.sides = _sides(self.rows)
+    def __init__(self, comparison: Comparison, calls: Calls) -> None:
+        self.starts = np.cumsum([0, *(len(pair.rows) for pair in comparison.pairs)])
+        self.rows, self.sides = comparison.rows, comparison.sides
         self._calls = calls
 
     def __len__(self) -> int:
@@ -114,9 +87,9 @@ class Rows:
         ends = (NON_FINITE, GOLDEN_NON_FINITE)
         for side, present, non_finite in zip(self.sides, (IN_TARGET, IN_GOLDEN), ends, strict=True):
             flags[side.present] |= present
-            tensors, bad = _tensors(side)
+            tensors = _tensors(side)
             flags[tensors] |= TENSOR
-            flags[bad] |= non_finite
+            flags[tensors & side.non_finite] |= non_finite
         return flags
 
 
@@ -145,25 +118,7 @@ class _Judged:
         self.tolerance = [told[code] for code in codes]
 
 
-def _sides(rows: Sequence[Row]) -> tuple[SideOfRows, SideOfRows]:
-    targets, goldens, owners = zip(*[row.places for row in rows], strict=True) if rows else ((), (), ())
-    tables: Tables | None = next((own for own in owners if own is not None), None)
-    numbers, others = [], [dict[int, Item](), dict[int, Item]()]
-    for side, items in enumerate((targets, goldens)):
-        places = [
-            _ABSENT if item is None else item if type(item) is int and own is tables else _OTHERWISE
-            for item, own in zip(items, owners, strict=True)
-        ]
-        numbers.append(np.array(places, np.int64))
-        for place in np.flatnonzero(numbers[side] == _OTHERWISE).tolist():
-            found = rows[place].golden if side else rows[place].target
-            assert found is not None
-            others[side][place] = found
-    first, second = (SideOfRows(tables[side] if tables else None, numbers[side], others[side]) for side in (0, 1))
-    return first, second
-
-
-def _slots(side: SideOfRows, slots: Codes) -> npt.NDArray[np.uint16]:
+def _slots(side: RowItems, slots: Codes) -> npt.NDArray[np.uint16]:
     """What follows the entry in the name of each item."""
     found = np.zeros(len(side.numbers), np.uint16)
     if side.table is not None:
@@ -175,19 +130,13 @@ def _slots(side: SideOfRows, slots: Codes) -> npt.NDArray[np.uint16]:
     return found
 
 
-def _tensors(side: SideOfRows) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """The rows whose items are tensors, and those whose extremes are not finite."""
-    kinds, bad = np.zeros(len(side.numbers), np.bool_), np.zeros(len(side.numbers), np.bool_)
+def _tensors(side: RowItems) -> npt.NDArray[np.bool_]:
+    """The rows whose items are tensors."""
+    found = np.zeros(len(side.numbers), np.bool_)
     if side.table is not None:
         stored = side.stored
-        numbers = side.numbers[stored]
         tensor = np.array([sort[0] == "tensor" for sort in side.table.known_sorts] or [False])
-        kinds[stored] = tensor[np.frombuffer(side.table.sorts, np.uint32)[numbers]]
-        extremes = np.frombuffer(side.table.statistics, np.float64).reshape(-1, 4)[:, :2]
-        bad[stored] = ~np.isfinite(extremes[numbers]).all(axis=1)
-        for place in np.flatnonzero(np.isin(numbers, list(side.table.irregular))):
-            bad[stored[place]] = any(map(is_non_finite, side.table.irregular[numbers[place]][:2]))
+        found[stored] = tensor[np.frombuffer(side.table.sorts, np.uint32)[side.numbers[stored]]]
     for row, item in side.others.items():
-        kinds[row] = item.kind == "tensor"
-        bad[row] = any(map(is_non_finite, (item.maximum, item.minimum)))
-    return np.flatnonzero(kinds), np.flatnonzero(bad & kinds)
+        found[row] = item.kind == "tensor"
+    return found

@@ -104,7 +104,7 @@ def _holds_plain(entry: Entry) -> bool:
     """Whether any value of a call is plain; no item need be made for it."""
     items = entry.items
     if isinstance(items, ItemSlice):
-        return any(items.table.sort(number)[0] == "value" for number in range(items.start, items.stop))
+        return items.hold_values
     return any(item.kind == "value" for item in items)
 
 

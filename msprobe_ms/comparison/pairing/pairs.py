@@ -100,10 +100,11 @@ class _AlikePairs:
             places = self._known[key] = _places(ours, theirs)
         rows = []
         for place, other, state in places:
-            mine = None if place is None else ours.start + place
-            golden = None if other is None else theirs.start + other
+            # One number, not two equal ones, wherever there is one.
+            mine = ours.start + place if place else None if place is None else ours.start
+            golden = theirs.start + other if other else None if other is None else theirs.start
             if golden == mine:
-                golden = mine  # one number, not two equal ones
+                golden = mine
             rows.append(Row(mine, golden, tables=tables, state=state))
         return rows
 

@@ -26,8 +26,7 @@ from msprobe_ms.comparison.reporting.advice_texts import (
 )
 from msprobe_ms.comparison.reporting.files import compared_count
 from msprobe_ms.comparison.reporting.mapping_advice import mapping_advice
-from msprobe_ms.comparison.statistics import non_finite_ends
-from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side, Verdict
+from msprobe_ms.comparison.terms import TARGET, Verdict
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
 from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_sentence
 
@@ -97,29 +96,35 @@ def _survey(comparison: Comparison) -> _Survey:
     origins = {origin.target for origin in comparison.origins[:_TOLD]}
     entries = {beginning for name in origins for beginning in beginnings(name)}
     agreed, last_pair, last = False, None, None
-    for number, (pair, row) in enumerate(_table(comparison), 2):
-        differs, state = row.differs, row.state
-        if _is_odd(row, TARGET) and not _is_odd(row, GOLDEN):
-            _note_odd(survey, number, row)
-        if differs:
-            survey.differing, survey.differings = survey.differing or (number, _name(row)), survey.differings + 1
-        if pair.target is not None and pair.target.name in entries:
-            name = _name(row)
-            if name in origins:
+    target, golden = comparison.sides
+    number, odd = 1, iter((target.non_finite & ~golden.non_finite).tolist())
+    for pair in comparison.pairs:
+        is_named = pair.target is not None and pair.target.name in entries
+        direction = _direction(pair)
+        is_gradient, is_forward = direction in (BACKWARD, PARAMETERS_GRAD), direction == FORWARD
+        for row, is_odd in zip(pair.rows, odd, strict=False):
+            if not row.in_target:
+                continue
+            number += 1  # of the line in the table
+            differs = row.differs
+            if is_odd:
+                _note_odd(survey, number, row)
+            if differs:
+                survey.differing, survey.differings = survey.differing or (number, _name(row)), survey.differings + 1
+            if is_named and pair.target is not None and (name := _name(row)) in origins:
                 survey.rows[name], survey.after_agreement[name] = number, agreed
                 survey.enclosing[name] = pair.target.parent or ""
-        if row.deviation is None:
-            continue
-        survey.compared += 1
-        direction = _direction(pair)
-        if direction in (BACKWARD, PARAMETERS_GRAD):
-            survey.gradients_differ = survey.gradients_differ or differs
-        elif state == "output" and direction == FORWARD:
-            agreed = agreed or not differs
-            if _has_elements(row):
-                if pair is not last_pair:
-                    last_pair, survey.last_differs = pair, False
-                last, survey.last_differs = row, survey.last_differs or differs
+            if row.deviation is None:
+                continue
+            survey.compared += 1
+            if is_gradient:
+                survey.gradients_differ = survey.gradients_differ or differs
+            elif is_forward and row.state == "output":
+                agreed = agreed or not differs
+                if _has_elements(row):
+                    if pair is not last_pair:
+                        last_pair, survey.last_differs = pair, False
+                    last, survey.last_differs = row, survey.last_differs or differs
     survey.last = _name(last) if last is not None else ""
     return survey
 
@@ -132,11 +137,6 @@ def _note_odd(survey: _Survey, number: int, row: Row) -> None:
         survey.odd, survey.odds = survey.odd or (number, target.name), survey.odds + 1
 
 
-def _table(comparison: Comparison) -> Iterator[tuple[Pair, Row]]:
-    """The lines of the table, as ``profiles.base.lines`` has them."""
-    return ((pair, row) for pair in comparison.pairs for row in pair.rows if row.in_target)
-
-
 def _name(row: Row) -> str:
     return row.target.name if row.target is not None else ""
 
@@ -146,15 +146,6 @@ def _has_elements(row: Row) -> bool:
     stored = row.stored(TARGET)
     shape = stored[0].sort(stored[1])[3] if stored else row.target.shape if row.target else None
     return isinstance(shape, tuple) and math.prod(shape) > 1
-
-
-def _is_odd(row: Row, side: Side) -> bool:
-    """Whether Max or Min of the item on one side is not finite."""
-    stored = row.stored(side)
-    if stored is not None and stored[1] not in stored[0].irregular:
-        return not stored[0].finite[stored[1]]
-    item = row.golden if side else row.target
-    return item is not None and bool(non_finite_ends(item))
 
 
 def _direction(pair: Pair) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from msprobe_ms.arrays.dtypes import parse_dtype, same_dtype
 from msprobe_ms.arrays.metrics import COSINE
@@ -18,6 +20,7 @@ from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.shares import outermost
 from msprobe_ms.comparison.reporting.files import compared_count, row_counts
 from msprobe_ms.comparison.reporting.mapping_advice import mapping_lines
+from msprobe_ms.comparison.row_items import where_sorts
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Mode
 from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_list, translated
@@ -146,9 +149,11 @@ def _outputs_only_lines(comparison: Comparison) -> Iterator[str]:
 
 def _dtype_lines(comparison: Comparison) -> Iterator[str]:
     """How many values are of another floating dtype on the other side: their tolerance is that of the coarser one."""
-    differing = list(_of_other_precision(comparison.rows))
-    for row in differing[:1]:
-        target, golden = row.target, row.golden
+    differing = np.flatnonzero(
+        where_sorts(comparison.sides, lambda mine, other: _is_other_precision(mine[2], other[2]))
+    )
+    for place in differing[:1].tolist():
+        target, golden = comparison.rows[place].target, comparison.rows[place].golden
         assert target is not None and golden is not None
         yield tr_count(
             "the dtype of 1 value differs: {name} is {dtype}, in the golden {other_dtype}",
@@ -158,23 +163,6 @@ def _dtype_lines(comparison: Comparison) -> Iterator[str]:
             dtype=target.dtype,
             other_dtype=golden.dtype,
         )
-
-
-def _of_other_precision(rows: Iterable[Row]) -> Iterator[Row]:
-    """Those of another floating dtype on the other side. Of two sorts of the dumps' columns that is told once."""
-    known: dict[tuple[int, int], bool] = {}
-    for row in rows:
-        if (numbers := row.numbers) is not None:
-            (ours, theirs), number, golden = numbers
-            sorts = ours.sorts[number], theirs.sorts[golden]
-            differs = known.get(sorts)
-            if differs is None:
-                differs = known[sorts] = _is_other_precision(ours.sort(number)[2], theirs.sort(golden)[2])
-        else:
-            target, other = row.target, row.golden
-            differs = target is not None and other is not None and _is_other_precision(target.dtype, other.dtype)
-        if differs:
-            yield row
 
 
 def _is_other_precision(dtype: str | None, other_dtype: str | None) -> bool:

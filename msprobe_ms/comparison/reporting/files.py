@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -16,7 +15,7 @@ from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.shares import lone_values, paired_with
 from msprobe_ms.comparison.reporting.csv_table import Cell, Cells, listed, write_columns, write_csv
 from msprobe_ms.comparison.reporting.legend import LEGEND_SHEET, LegendLine
-from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Line, Profile, lines
+from msprobe_ms.comparison.reporting.profiles.base import Block, Column, Profile, blocks
 from msprobe_ms.comparison.statistics import is_non_finite
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.support.errors import UsageError
@@ -35,7 +34,7 @@ ColouredRow = tuple[list[Cell], RowColour]
 #: Rows a sheet holds before the next begins; Excel's own limit is 1,048,576.
 ROWS_A_SHEET = 1_048_500
 #: Lines whose cells are filled at once.
-_BLOCK = 512
+_BLOCK = 2048
 #: Widths of columns that hold sentences or names, in characters.
 _WIDTHS = {"Reason": 70, "Err_message": 50, "Inherited From": 40}
 #: Rows that are shown above the one at which a sheet opens.
@@ -63,9 +62,9 @@ def write_tables(
     path = folder / f"compare_result{name_suffix}_{timestamp}.{'csv' if csv else 'xlsx'}"
     if csv:
         columns = profile.columns(comparison.mode, stack=stack)
-        blocks = (cells for cells, _ in _blocks(columns, lines(comparison)))
         with writing(path) as file:
-            write_columns(file, [column.title for column in columns], blocks)
+            cells = (_cells(columns, block) for block in blocks(comparison, _BLOCK))
+            write_columns(file, [column.title for column in columns], cells)
     else:
         titles, rows = table(comparison, profile, stack=stack)
         write_table(path, titles, rows, profile.colours, legend=profile.legend(titles))
@@ -75,21 +74,19 @@ def write_tables(
 def table(comparison: Comparison, profile: Profile, *, stack: bool = False) -> tuple[list[str], Iterator[ColouredRow]]:
     """Return the report's titles and an iterator of its rows, each with its colour."""
     columns = profile.columns(comparison.mode, stack=stack)
-    return [column.title for column in columns], _rows(columns, lines(comparison))
+    return [column.title for column in columns], _rows(columns, comparison)
 
 
-def _rows(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[ColouredRow]:
+def _rows(columns: Sequence[Column], comparison: Comparison) -> Iterator[ColouredRow]:
     """The cells of each line, and its colour."""
-    for cells, some in _blocks(columns, lines):
-        rows = zip(*map(listed, cells), strict=True)
-        yield from ((list(row), line.row.colour) for row, line in zip(rows, some, strict=True))
+    for block in blocks(comparison, _BLOCK):
+        rows = zip(*map(listed, _cells(columns, block)), strict=True)
+        yield from ((list(row), line.row.colour) for row, line in zip(rows, block, strict=True))
 
 
-def _blocks(columns: Sequence[Column], lines: Iterator[Line]) -> Iterator[tuple[list[Cells], list[Line]]]:
-    """The cells of many lines, column by column, and the lines."""
-    while some := list(islice(lines, _BLOCK)):
-        block = Block(some)
-        yield [column.cells(block) for column in columns], some
+def _cells(columns: Sequence[Column], block: Block) -> list[Cells]:
+    """The cells of many lines, column by column."""
+    return [column.cells(block) for column in columns]
 
 
 def write_table(
@@ -151,15 +148,9 @@ def without_time(file: Path, timestamp: str) -> str:
 
 def row_counts(comparison: Comparison) -> dict[str, int]:
     """Count rows with and without a counterpart, by their names in the summary."""
-    matched = unmatched_target = unmatched_golden = 0
-    for row in comparison.rows:
-        if row.matched:
-            matched += 1
-        elif row.in_target:
-            unmatched_target += 1
-        else:
-            unmatched_golden += 1
-    return {"matched": matched, "unmatched_target": unmatched_target, "unmatched_golden": unmatched_golden}
+    target, golden = comparison.alone
+    matched = len(comparison.rows) - target - golden
+    return {"matched": matched, "unmatched_target": target, "unmatched_golden": golden}
 
 
 def compared_count(comparison: Comparison) -> int:

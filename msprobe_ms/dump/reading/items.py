@@ -11,6 +11,7 @@ import hashlib
 import math
 import os
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,9 @@ _MOST_DIMENSIONS, _MOST_ELEMENTS = 64, 2**63 - 1
 #: Characters of what stands in a shape's place and is none.
 _LONGEST_SHAPE = 1000
 
-#: Paths of the first values of a section, made once.
-_FIRST_PLACES = tuple((str(place),) for place in range(64))
+#: What each leaf of a tensor with four statistics holds, and how many keys that are.
+_tensor_parts = itemgetter("Max", "Min", "Mean", "Norm", "type", "dtype", "shape")
+_KEYS = 7
 
 #: Characters of a number that was written as text.
 _LONGEST_NUMBER = 64
@@ -66,8 +68,7 @@ def call_items(table: ItemTable, entry: str, body: dict[str, Any]) -> ItemSlice:
     for key, state, keyword in _SECTIONS:
         section = body.get(key)
         if type(section) is list:  # as nearly all are
-            for place, value in enumerate(section):
-                walk.into(value, _FIRST_PLACES[place] if place < len(_FIRST_PLACES) else (str(place),), state, keyword)
+            walk.along(section, state, keyword)
         elif section is not None:
             if type(section) is not dict or _is_leaf(section):
                 section = [section]  # an output that was not wrapped into a list
@@ -113,6 +114,30 @@ class _Walk:
     @property
     def items(self) -> ItemSlice:
         return ItemSlice(self._table, self._start, len(self._table))
+
+    def along(self, section: list[Any], state: str, keyword: bool) -> None:
+        """Add the values of a section that is a list; nearly all are tensors with four floats, like one before."""
+        table = self._table
+        places, sorts = table.places_of_lists[state, keyword], table.sorts_of_leaves
+        for number, value in enumerate(section):
+            try:
+                maximum, minimum, mean, norm, kind, dtype, shape = _tensor_parts(value)
+                sort = sorts.get((kind, dtype, value.get("requires_grad"), *shape))
+            except (TypeError, KeyError):
+                sort = None
+            if (
+                sort is None
+                or not type(maximum) is type(minimum) is type(mean) is type(norm) is float
+                or (len(value) > _KEYS and _is_odd(value))
+            ):
+                self.into(value, (str(number),), state, keyword)
+                continue
+            place = places.get(number)
+            if place is None:
+                place = places[number] = table.place_code((state, (str(number),), keyword))
+            table.add_coded(place, sort, maximum, minimum, mean, norm)
+            if len(value) > _KEYS:
+                table.add_beside(*_beside(value))
 
     def into(self, value: Any, path: tuple[str, ...], state: str, keyword: bool = False) -> None:
         kind = type(value)
@@ -164,19 +189,15 @@ class _Walk:
         elif get(UNWRITTEN) is True:  # the file holds what happened to be in memory
             self._table.add(place)
         else:
-            maximum, minimum, mean, norm = figures = get("Max"), get("Min"), get("Mean"), get("Norm")
-            dtype, asked = get("dtype"), get("requires_grad")
+            dtype, asked, shape = get("dtype"), get("requires_grad"), get("shape")
             sort: Sort = (
-                "tensor", kind, dtype if type(dtype) is str else str(dtype), _shape(get("shape")),
+                "tensor", kind, dtype if type(dtype) is str else str(dtype), _shape(shape),
                 asked if type(asked) is bool else None,
             )  # fmt: skip
-            checksum = _string(md5) if (md5 := get("md5")) else None
-            file = _string(name, missing="-1") if (name := get("data_name")) else None
-            if type(maximum) is type(minimum) is type(mean) is type(norm) is float:
-                self._table.add_floats(place, sort, figures, checksum, file, get(SKETCH))  # type: ignore[arg-type]
-            else:
-                maximum, minimum, mean, norm = map(_figure, figures)
-                self._table.add(place, sort, (maximum, minimum, mean, norm), checksum, file, get(SKETCH))
+            if type(dtype) is str and type(shape) is list and isinstance(sort[3], tuple):
+                self._table.sorts_of_leaves.setdefault((kind, dtype, sort[4], *shape), self._table.sort_code(sort))
+            maximum, minimum, mean, norm = map(_figure, (get("Max"), get("Min"), get("Mean"), get("Norm")))
+            self._table.add(place, sort, (maximum, minimum, mean, norm), *_beside(leaf))
 
     def _value(self, kind: str, value: Any, place: Place) -> None:
         """Leaves with a ``value``, as tables hold them (docs/format.md, "Values that are no tensors")."""
@@ -196,6 +217,20 @@ class _Walk:
 
     def _text(self, kind: str, value: Statistic, place: Place, *, dtype: str | None = None, shape: str = "[]") -> None:
         self._table.add(place, ("value", kind, dtype or kind, shape, None), (value, value, value, value))
+
+
+def _is_odd(leaf: dict[str, Any]) -> bool:
+    """Whether it is more, or less, than a tensor with its statistics."""
+    asked = leaf.get("requires_grad")
+    return "value" in leaf or leaf.get(UNWRITTEN) is True or not (asked is None or type(asked) is bool)
+
+
+def _beside(leaf: dict[str, Any]) -> tuple[str | None, str | None, Any]:
+    """What a leaf holds beside its statistics: the checksum, the name of a file and the sketch."""
+    get = leaf.get
+    checksum = _string(md5) if (md5 := get("md5")) else None
+    file = _string(name, missing="-1") if (name := get("data_name")) else None
+    return checksum, file, get(SKETCH)
 
 
 def _is_leaf(value: object) -> bool:

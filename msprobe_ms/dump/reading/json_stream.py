@@ -11,9 +11,10 @@ import codecs
 import json
 import re
 from collections.abc import Iterator
+from itertools import repeat
 from json.decoder import JSONDecodeError
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -49,12 +50,9 @@ _FAULTS = {
 }
 
 
-class Member(NamedTuple):
-    """``holder`` is "" for a member of the file's object, else the name of the member whose object it stands in."""
-
-    holder: str
-    key: str
-    value: Any
+#: Holder, key and value: the holder is "" for a member of the file's object, else the name of the member whose object
+#: it stands in.
+Member = tuple[str, str, Any]
 
 
 def members(path: Path, opened: str | None = None) -> Iterator[Member]:
@@ -211,7 +209,7 @@ def _object(text: _Text, opened: str | None, holder: str = "") -> Iterator[Membe
         return
     while True:
         while text.next() == '"' and (holder or opened is None) and (found := text.many()):
-            yield from (Member(holder, key, value) for key, value in found.items())
+            yield from zip(repeat(holder), found, found.values(), strict=False)
             text.take(",")
             text.more()  # what is left of a block after that is no whole member
         if text.next() != '"':
@@ -219,10 +217,10 @@ def _object(text: _Text, opened: str | None, holder: str = "") -> Iterator[Membe
         key = text.value()
         text.take(":")
         if not holder and key == opened and text.next() == "{":
-            yield Member("", key, {})
+            yield "", key, {}
             yield from _object(text, opened, holder=key)
         else:
-            yield Member(holder, key, text.value())
+            yield holder, key, text.value()
         if text.take(",}") == "}":
             return
 

@@ -51,12 +51,12 @@ _BY_PACKAGE = {dialect.package: dialect for dialect in reversed(DIALECTS)}
 _BY_SUFFIX = {dialect.file_suffix: dialect for dialect in reversed(DIALECTS)}
 
 
-def read_dump(path: Path, *, sketches: bool = True) -> Dump:
+def read_dump(path: Path, *, sketches: bool = True, like: Dump | None = None) -> Dump:
     """Read one rank's dump of one step; ``path`` is a dump.json (debug.json) or the folder that holds it.
 
     Leaves, entries and files beside dump.json that are odd are kept as far as they can be understood: stack.json and
     construct.json may be missing or damaged. Without ``sketches`` items have none: those of a million items take a
-    second and 64 MB.
+    second and 64 MB. Names that ``like`` has as well are read and held once for both.
 
     :raises DumpFormatError: dump.json is missing, is not JSON, or not that of a dump
     """
@@ -73,7 +73,7 @@ def read_dump(path: Path, *, sketches: bool = True) -> Dump:
         path = file
     before = _version(path) if os.path.exists(path.with_name(JOURNAL_NAME)) else ()
     with no_garbage_collection():
-        reading = _Reading(path, sketches=sketches)
+        reading = _Reading(path, {} if like is None else like.entries, sketches=sketches)
         reading.read()
         envelope, entries, table = reading.envelope, reading.entries, reading.table
         extra = {key: value for key, value in envelope.items() if key not in _ENVELOPE}
@@ -142,8 +142,8 @@ def _cut_short(path: Path, extra: Mapping[str, Any]) -> str:
 class _Reading:
     """What was read of one dump.json so far."""
 
-    def __init__(self, path: Path, *, sketches: bool) -> None:
-        self.path = path
+    def __init__(self, path: Path, like: Mapping[str, Entry], *, sketches: bool) -> None:
+        self.path, self._like = path, like
         self.envelope: dict[str, Any] = {}
         self.entries: dict[str, Entry] = {}
         self.table = ItemTable(sketches=sketches)
@@ -201,14 +201,17 @@ class _Reading:
                     names_accepted=NAMES_ACCEPTED,
                 )
             )
-        parsed = parse_entry(name)
+        if (known := self._like.get(name)) is not None:
+            name, parsed = known.name, known.parsed
+        else:
+            parsed = parse_entry(name)
         items: Sequence[Item]
         try:
             items = self._items(name, body, parsed.direction if parsed else "")
         except DumpFormatError as error:
             raise DumpFormatError(f"{self.path}: {error}") from error
         entry = self.entries[name] = Entry(name, parsed, items)
-        if isinstance(body, dict):
+        if isinstance(body, dict) and not SECTION_KEYS.issuperset(body):  # as few have more
             entry.recomputed = body.get(RECOMPUTE) is True
             entry.scope = scope if isinstance(scope := body.get(SCOPE), str) else ""
             if isinstance(attributes := body.get(ATTRIBUTES), dict):

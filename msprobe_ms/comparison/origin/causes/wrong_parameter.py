@@ -41,7 +41,7 @@ class WrongParameter:
 
     def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
         """The unexplained parameter that differs most, once for all calls of its module."""
-        row = worst(row for row in unexplained if row.state == "parameters")
+        row = worst(row for row in unexplained if row.state == "parameters") if unexplained else None
         if row is None:
             return None
         return Found(node, self._origin(node, row) if walk.is_untold(node) else None, whole_module=True)

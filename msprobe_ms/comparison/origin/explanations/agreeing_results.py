@@ -50,7 +50,8 @@ class AgreeingResults(Surveyed):
         differing = {
             node: None
             for node in evidence.nodes
-            if max(node.ratio_in, node.ratio_out) > GAIN_IN_DOUBT and not (node.is_save or node.is_update)
+            if (node.ratio_in > GAIN_IN_DOUBT or node.ratio_out > GAIN_IN_DOUBT)
+            and not (node.is_save or node.is_update)
         }
         before_right = self._before_right(evidence.nodes, differing) if differing else set()
         harmless: set[tuple[Fingerprint | None, Fingerprint | None]] = set()

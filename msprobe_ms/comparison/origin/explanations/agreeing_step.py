@@ -34,14 +34,12 @@ class AgreeingStep(Surveyed):
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
-        differing = [node for node in evidence.nodes if max(node.ratio_in, node.ratio_out) > 1 and not node.is_save]
+        differing = [node for node in evidence.nodes if (node.ratio_in > 1 or node.ratio_out > 1) and not node.is_save]
         if not differing:
             return
-        drift = min(_DRIFT * evidence.drift, _FAR / 10)
-        if not _gradients_agree(evidence.pairs, drift):
-            return
         last = next((node for node in reversed(evidence.nodes) if _is_outermost(node)), None)
-        if last is None or not last.comes_out_right_but_for(drift):
+        drift = min(_DRIFT * evidence.drift, _FAR / 10)
+        if last is None or not last.comes_out_right_but_for(drift) or not _gradients_agree(evidence.pairs, drift):
             return
         for node in differing:
             if node.order <= last.order or node.is_backward:

@@ -35,6 +35,8 @@ class CallsAcrossBorders(Surveyed):
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
         calls = [node for node in evidence.nodes if node.is_module_call and not _is_root(node)]
+        if not calls:
+            return
         borders = _Borders(evidence, calls)
         across: dict[tuple[_Classes, str], dict[Node, list[Node]]] = defaultdict(lambda: defaultdict(list))
         for node in filter(_holds_equal_weights, calls):

@@ -46,7 +46,7 @@ class InheritedError:
         before = node.ratio_before_of_one_form if in_one_form else node.ratio_before
         if node.is_module_call and not node.takes_in_compared_tensors:
             before = max((before, *(child.ratio_in for child in node.children)))
-        if node.takes_in_fills:
+        if not (before > least and walk.origins) and node.takes_in_fills:
             before = max(before, walk.largest_ratio)
         return walk.no_more_than_amplified(self._of(row, before, walk), row, node) if before > least else None
 

@@ -44,7 +44,7 @@ class LossCondition:
         nodes = evidence.nodes
         goldens = (row.golden for node in nodes if node.is_loss for row in node.rows("debug"))
         sizes = [magnitude(golden.norm) for golden in goldens if golden is not None]
-        calls = [node for node in nodes if _direction(node) == FORWARD]
+        calls = [node for node in nodes if _direction(node) == FORWARD] if sizes else []
         self._first = calls[0].order if calls else math.inf
         self._error = _error_of_losses(nodes, calls) if sizes else 0.0
         self._smallest = min(sizes, default=0.0)

@@ -10,18 +10,20 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.arrays.custom_metrics import Algorithm, message_of, metric_of
-from msprobe_ms.comparison.model import Comparison, Metrics, Pair, Row, Tables
+from msprobe_ms.comparison.model import Comparison, Metrics, Pair, Row
 from msprobe_ms.comparison.reporting.csv_table import Cell, Cells
 from msprobe_ms.comparison.reporting.legend import LegendLine
+from msprobe_ms.comparison.row_items import RowItems
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS, is_non_finite
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Mode, RowColour, Side
-from msprobe_ms.dump.columns import NULL, ItemTable, Sort
+from msprobe_ms.dump.columns import NULL, Sort
 from msprobe_ms.dump.model import Item
 
 _TENSOR = Mode.TENSOR
@@ -75,10 +77,10 @@ class Line:
 
 
 class Block:
-    """Some lines of a report side by side."""
+    """Some lines of a report side by side, and the items of their rows."""
 
-    def __init__(self, lines: Sequence[Line]) -> None:
-        self.lines = lines
+    def __init__(self, lines: Sequence[Line], items: tuple[RowItems, RowItems]) -> None:
+        self.lines, self._items = lines, items
 
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines)
@@ -90,7 +92,7 @@ class Block:
     @cached_property
     def columns(self) -> RowColumns:
         """What the dumps say of the items, read column by column."""
-        return RowColumns(self.rows)
+        return RowColumns(self.rows, self._items)
 
 
 class Column(NamedTuple):
@@ -166,6 +168,16 @@ def lines(comparison: Comparison) -> Iterator[Line]:
                     stack = None
 
 
+def blocks(comparison: Comparison, size: int) -> Iterator[Block]:
+    """Yield the lines of a report, ``size`` at a time."""
+    left = lines(comparison)
+    target, golden = comparison.sides
+    places = np.flatnonzero(target.present)
+    for start in range(0, len(places), size):
+        chosen = places[start : start + size]
+        yield Block(list(islice(left, size)), (target.of(chosen), golden.of(chosen)))
+
+
 def item_name(item: Item, mode: Mode) -> str:
     """Return an item's name in a report; of real data, keyword tensors are named as their files (``….kwargs.x``)."""
     if mode == _TENSOR and item.keyword and item.data_name is not None:
@@ -206,18 +218,12 @@ def _shape_text(shape: tuple[int, ...]) -> str:
     return str(list(shape))
 
 
-#: An item, or its number in the tables of its row.
-Place = Item | int | None
-
-
 class RowColumns:
     """Columns of some rows: a value for each row, None where the row has no item on that side."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Row], sides: tuple[RowItems, RowItems]) -> None:
         self._rows = rows
-        targets, goldens, tables = zip(*(row.places for row in rows), strict=True) if rows else ((), (), ())
-        self.target = SideColumns(rows, TARGET, targets, tables)
-        self.golden = SideColumns(rows, GOLDEN, goldens, tables)
+        self.target, self.golden = (SideColumns(rows, side, sides[side]) for side in (TARGET, GOLDEN))
 
     @cached_property
     def relatives(self) -> dict[str, Values]:
@@ -239,30 +245,18 @@ class RowColumns:
 class SideColumns:
     """The items of one side; ``others`` are the places of those whose statistics are not four floats of a table."""
 
-    def __init__(
-        self, rows: Sequence[Row], side: Side, places: Sequence[Place], tables: Sequence[Tables | None]
-    ) -> None:
-        self._rows, self._side = rows, side
-        found = (both[side] for place, both in zip(places, tables, strict=True) if both and type(place) is int)
-        self._table = next(found, ItemTable())
-        #: The items' numbers in the table; None where the row has none, or its item is of no such table.
-        self._numbers: list[int | None] = [
-            place if type(place) is int and both is not None and both[side] is self._table else None
-            for place, both in zip(places, tables, strict=True)
-        ]
-        self._all_stored = None not in self._numbers
-        self.others: list[int] = []
-        odd = self._table.irregular
-        if not self._all_stored or not odd.keys().isdisjoint(self._numbers):
-            self.others = [place for place, number in enumerate(self._numbers) if number is None or number in odd]
+    def __init__(self, rows: Sequence[Row], side: Side, items: RowItems) -> None:
+        self._rows, self._side, self._items = rows, side, items
+        self.others: list[int] = np.flatnonzero(~items.regular).tolist()
 
     @cached_property
     def floats(self) -> Floats:
         """Max, Min, Mean and Norm: float64 of shape (rows, 4); anything at the places of ``others``."""
-        if not len(self._table):
+        table = self._items.table
+        if table is None or not len(table):
             return np.zeros((len(self._rows), 4))
-        statistics = np.frombuffer(self._table.statistics, np.float64).reshape(-1, 4)
-        return statistics[[number or 0 for number in self._numbers]]
+        floats: Floats = np.frombuffer(table.statistics, np.float64).reshape(-1, 4)[self._items.numbers]
+        return floats
 
     @cached_property
     def statistics(self) -> dict[str, Values]:
@@ -277,25 +271,22 @@ class SideColumns:
 
     @property
     def names(self) -> Values:
-        if self._all_stored:
-            return self._table.names(self._numbers)  # type: ignore[arg-type]
-        name = self._table.name
+        table, numbers = self._items.table, self._items.numbers.tolist()
+        if table is not None and self._all_stored:
+            return table.names(numbers)
         return [
-            name(number) if number is not None else getattr(self._item(place), "name", None)
-            for place, number in enumerate(self._numbers)
+            table.name(number) if table is not None and number >= 0 else getattr(self._item(place), "name", None)
+            for place, number in enumerate(numbers)
         ]
 
     def of_sorts(self, read: Callable[[Sort], Cell]) -> list[Cell]:
         """What is read of the items' sorts, each once as far as they are stored: those of a dump are few."""
-        if not self._all_stored:
-            return [
-                read(self._sort_of(place) if number is None else self._table.sort(number))
-                for place, number in enumerate(self._numbers)
-            ]
-        sorts, known = self._table.sorts, self._table.known_sorts
-        codes = [sorts[number] for number in self._numbers]  # type: ignore[index]
-        found = {code: read(known[code]) for code in set(codes)}
-        return [found[code] for code in codes]
+        table = self._items.table
+        if table is None or not self._all_stored:
+            return [read(self._items.sort(place) or NULL) for place in range(len(self._rows))]
+        codes, places = self._sorts
+        found: list[Cell] = np.array([read(table.known_sorts[code]) for code in codes], object)[places].tolist()
+        return found
 
     @property
     def dtypes(self) -> list[Cell]:
@@ -315,9 +306,15 @@ class SideColumns:
         """What else the items hold."""
         return [None if (item := self._item(place)) is None else read(item) for place in range(len(self._rows))]
 
-    def _sort_of(self, place: int) -> Sort:
-        item = self._item(place)
-        return NULL if item is None else (item.kind, item.type, item.dtype, item.shape, item.requires_grad)
+    @cached_property
+    def _all_stored(self) -> bool:
+        return bool((self._items.numbers >= 0).all())
+
+    @cached_property
+    def _sorts(self) -> tuple[list[int], npt.NDArray[np.intp]]:
+        """The codes of sorts that occur, and the place of each row's among them."""
+        codes, places = np.unique(self._items.sorts, return_inverse=True)
+        return codes.tolist(), places
 
     def _item(self, place: int) -> Item | None:
         row = self._rows[place]

@@ -10,8 +10,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from operator import attrgetter
 from typing import ClassVar
+
+import numpy as np
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.dtypes import parse_dtype
@@ -47,6 +50,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
 )
 from msprobe_ms.comparison.reporting.profiles.latest import IGNORED, INPUTS_IGNORED
 from msprobe_ms.comparison.reporting.profiles.wording import deviates, differences, remarks
+from msprobe_ms.comparison.row_items import where_sorts
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
 from msprobe_ms.comparison.terms import Mode, PairedBy, RowColour
 from msprobe_ms.dump.columns import Sort
@@ -90,13 +94,13 @@ def judge(comparison: Comparison) -> None:
     """Fill result, reason and colour of every row."""
     origins = {origin.target: origin for origin in (*comparison.random, *comparison.origins)}
     named = {beginning for name in origins for beginning in beginnings(name)}
-    plain, uncoloured = _Plain(comparison.mode), RowColour.NONE
+    plainly, uncoloured = _plain_rows(comparison), RowColour.NONE
     kept = sum(len(pair.rows) for pair in comparison.pairs) <= _KEPT_REASONS
     for pair in comparison.pairs:
         is_named = pair.target is not None and pair.target.name in named
         whole = origins.get(pair.target.name) if is_named and pair.target else None
-        for row in pair.rows:
-            if not is_named and plain.is_(row):
+        for row, plain in zip(pair.rows, plainly, strict=False):
+            if plain and not is_named and row.deviation != math.inf and not (row.misrecorded or row.measured):
                 row.result, row.reason = _plainly_judged(pair, row, kept=kept) if row.differs else (AGREES, "")
             else:
                 target = row.target
@@ -105,26 +109,18 @@ def judge(comparison: Comparison) -> None:
             row.colour = _COLOURS.get(row.result, uncoloured)
 
 
-class _Plain:
-    """Which rows nothing is to be said of but how far apart they are, by what the dumps' columns hold: most of all."""
+def _plain_rows(comparison: Comparison) -> Iterator[bool]:
+    """Of each row whether nothing is to be said but how far apart the two are, if that is finite and judged at all.
 
-    def __init__(self, mode: Mode) -> None:
-        self._of_statistics = mode == Mode.STATISTICS
-        self._sorts: dict[tuple[int, int], bool] = {}
-
-    def is_(self, row: Row) -> bool:
-        if row.deviation is None or row.deviation == math.inf or row.misrecorded or row.measured:
-            return False
-        if not self._of_statistics or (numbers := row.numbers) is None:
-            return False
-        (ours, theirs), number, golden = numbers
-        if number in ours.irregular or golden in theirs.irregular:
-            return False
-        key = ours.sorts[number], theirs.sorts[golden]
-        if key not in self._sorts:
-            self._sorts[key] = _alike(ours.sort(number), theirs.sort(golden))
-        # Where their distance is finite, the golden holds no NaN or infinity if the target does not.
-        return self._sorts[key] and bool(ours.finite[number])
+    It is of most, by what the dumps' columns hold.
+    """
+    if comparison.mode != Mode.STATISTICS:
+        return repeat(False)
+    target, golden = comparison.sides
+    compared = np.fromiter((row.deviation is not None for row in comparison.rows), np.bool_, len(comparison.rows))
+    # Where their distance is finite, the golden holds no NaN or infinity if the target does not.
+    plain = where_sorts(comparison.sides, _alike) & compared & target.regular & golden.regular
+    return iter((plain & ~target.non_finite).tolist())
 
 
 def _alike(mine: Sort, theirs: Sort) -> bool:
@@ -318,7 +314,9 @@ _VERDICT = (
     Column("Inherited From", lambda block: [row.inherited_from or None for row in block.rows]),
     Column("Explained By", lambda block: [row.explained and (row.explained_by or None) for row in block.rows]),
     Column("Deviation", lambda block: cells_of([row.deviation for row in block.rows])),
-    Column("Tolerance", lambda block: cells_of([row.held_to for row in block.rows])),
+    Column(
+        "Tolerance", lambda block: cells_of([row.held_to if row.explained else row.tolerance for row in block.rows])
+    ),
 )
 
 _BASIC = _pairs(

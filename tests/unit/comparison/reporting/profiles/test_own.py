@@ -14,7 +14,7 @@ from msprobe_ms.arrays.metrics import COSINE, MAX_ABSOLUTE, MORE_METRICS, TENSOR
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Allowance, Comparison, Effect, Origin, Pair, Row
 from msprobe_ms.comparison.reporting.profiles import PROFILES, judge, own
-from msprobe_ms.comparison.reporting.profiles.base import Block, Cell, lines
+from msprobe_ms.comparison.reporting.profiles.base import Cell, blocks
 from msprobe_ms.dump.model import Item
 
 OWN = PROFILES["own"]
@@ -30,7 +30,7 @@ def judged(*pairs: Pair, mode: str = "statistics", frameworks: str = "mindspore 
 
 def cells(comparison: Comparison, stack: bool = False) -> list[dict[str, Cell]]:
     columns = OWN.columns(comparison.mode, stack=stack)
-    return [{column.title: column.cells(Block([line]))[0] for column in columns} for line in lines(comparison)]
+    return [{column.title: column.cells(block)[0] for column in columns} for block in blocks(comparison, 1)]
 
 
 def told(target: Item | None, golden: Item | None, **how: Any) -> tuple[str, str, str]:

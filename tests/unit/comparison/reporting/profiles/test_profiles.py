@@ -28,7 +28,7 @@ from msprobe_ms.comparison.pairing.rules.files import load_mappings
 from msprobe_ms.comparison.reporting.advisor import advice
 from msprobe_ms.comparison.reporting.files import write_tables
 from msprobe_ms.comparison.reporting.profiles import PROFILES, judge
-from msprobe_ms.comparison.reporting.profiles.base import Block, Cell, Profile, lines
+from msprobe_ms.comparison.reporting.profiles.base import Cell, Profile, blocks
 from msprobe_ms.comparison.reporting.profiles.latest import Latest, LatestThresholds
 from msprobe_ms.comparison.reporting.profiles.v110 import V110, V110Thresholds
 from msprobe_ms.dump.model import Item
@@ -55,7 +55,7 @@ def judged(
 
 def cells(profile: Profile, comparison: Comparison, stack: bool = False) -> list[dict[str, Cell]]:
     columns = profile.columns(comparison.mode, stack=stack)
-    return [{column.title: column.cells(Block([line]))[0] for column in columns} for line in lines(comparison)]
+    return [{column.title: column.cells(block)[0] for column in columns} for block in blocks(comparison, 1)]
 
 
 def real(metrics: dict[str, Any], state: str = "output.0", **changed: Any) -> Row:
