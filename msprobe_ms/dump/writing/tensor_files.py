@@ -18,7 +18,7 @@ from msprobe_ms.support.interruptions import interrupts
 #: Files that are kept in mind at most, some hundred bytes each; those of the present part of a step count.
 _MOST = 1 << 14
 #: Bytes compared at a time.
-_PIECE = 1 << 20
+_PIECE = 1 << 16
 #: Reasons not to link that are this file's own; any other holds for the whole disk.
 _OF_ONE_FILE = (EEXIST, EMLINK, ENOENT)
 
@@ -41,6 +41,7 @@ class TensorFiles:
         self._folder = folder
         self._known: dict[Hashable, str] = {}
         self._can_link = True
+        self._room = bytearray(_PIECE)
 
     def write(self, name: str, write: Write) -> None:
         """Write a file, or link it to one with the same bytes. Raises OSError when the disk refuses."""
@@ -61,7 +62,7 @@ class TensorFiles:
         """Whether a file holds the bytes that would be written."""
         try:
             with self._folder.open(name) as file:
-                found: Any = _Compared(file)
+                found: Any = _Compared(file, self._room)
                 write(found)
                 return bool(found.equal) and not file.read(1)
         except OSError as error:
@@ -83,17 +84,22 @@ class TensorFiles:
 class _Compared:
     """Takes what is written and compares it with what a file holds; a difference ends nothing, as writers expect."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: Any, room: bytearray) -> None:
+        """``room`` is memory that the file is read into piece by piece: new memory takes longer than reading."""
         self._file = file
+        self._room = room
         self.equal = True
 
     def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B")
-        for start in range(0, view.nbytes if self.equal else 0, _PIECE):
-            # Of bytes, which are compared at once; those of views one by one.
-            piece = data if type(data) is bytes and len(data) <= _PIECE else view[start : start + _PIECE].tobytes()
-            if self._file.read(len(piece)) != piece:
+        view, room = memoryview(data).cast("B"), self._room
+        for start in range(0, view.nbytes if self.equal else 0, len(room)):
+            piece = view[start : start + len(room)]
+            length = len(piece)
+            if self._file.readinto(memoryview(room)[:length]) != length:
                 self.equal = False
+            else:  # with an array of bytes on the left: views are compared one by one
+                self.equal = (room if length == len(room) else room[:length]) == piece
+            if not self.equal:
                 break
         return view.nbytes
 

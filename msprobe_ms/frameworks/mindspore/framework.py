@@ -16,7 +16,7 @@ from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, comm_func, get_process_group_ranks, get_rank
 from mindspore.ops import Primitive
 
-from msprobe_ms.arrays.npy import write_npy, write_npy_in_parts
+from msprobe_ms.arrays.npy import write_npy, write_npy_bytes, write_npy_in_parts
 from msprobe_ms.arrays.one_pass import Elements
 from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.frameworks.base import Framework
@@ -28,6 +28,7 @@ from msprobe_ms.frameworks.interface.apis import Namespace
 from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnInputGradients, OnRoots
 from msprobe_ms.frameworks.interface.kernels import NodeObserver, OnKernel
 from msprobe_ms.frameworks.interface.modules import After, Before, Failed
+from msprobe_ms.frameworks.interface.tensors import BytesWriter
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.mindspore import arrays, cell_hooks, device_statistics, jit, kernels, modes
 from msprobe_ms.frameworks.mindspore.arrays import in_parts, is_in_memory, to_numpy
@@ -143,6 +144,10 @@ class MindSpore(Framework):
             write_npy_in_parts(file, tuple(tensor.shape), self.in_parts(tensor))
         else:
             write_npy(file, array)
+
+    def file_writer(self, elements: Elements) -> BytesWriter | None:
+        dtype = arrays.STORED_AS.get(elements.dtype)
+        return None if dtype is None else partial(write_npy_bytes, dtype=dtype, shape=elements.shape)
 
     # -- gradients -------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from traceback import clear_frames
 from typing import Any, BinaryIO
@@ -16,14 +17,16 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
-from msprobe_ms.arrays.one_pass import Elements, elements_at, is_built
+from msprobe_ms.arrays.one_pass import Elements, elements_at, is_built, size_of
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
 from msprobe_ms.arrays.statistics import checksum, statistics, summary, summary_of
+from msprobe_ms.arrays.torch_writing import LONGEST, STORAGES, write_torch
 from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.compiled_call import CompilerCall
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.interface.apis import Namespace
 from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnInputGradients
+from msprobe_ms.frameworks.interface.tensors import BytesWriter
 from msprobe_ms.frameworks.kernel_dump import DeviceDump
 from msprobe_ms.frameworks.own_hooks import telling
 from msprobe_ms.frameworks.pytorch import device_statistics, genuine, modes
@@ -34,6 +37,7 @@ from msprobe_ms.frameworks.pytorch.arrays import (
     SAVED_AS,
     WIDER,
     as_array,
+    as_bytes,
     dense,
     extent,
     in_own_storage,
@@ -186,12 +190,21 @@ class PyTorch(TorchModules):
         alone = in_own_storage(strided(tensor))
         if (written := SAVED_AS.get(alone.dtype)) is not None:
             alone = alone.view(written)
+        dtype = str(alone.dtype).removeprefix("torch.")
+        if dtype in STORAGES and alone.is_contiguous() and alone.nbytes <= LONGEST:
+            return write_torch(file, as_bytes(alone), dtype, tuple(alone.shape))
         try:
             torch.save(alone, file)
         except BaseException as error:
             # PyTorch's writer ends the file as it is freed, once nothing holds the traceback: a closed file, by then.
             clear_frames(error.__traceback__)
             raise
+
+    def file_writer(self, elements: Elements) -> BytesWriter | None:
+        dtype = elements.dtype.removeprefix("torch.")
+        if dtype not in STORAGES or size_of(elements) > LONGEST:
+            return None
+        return partial(write_torch, dtype=dtype, shape=elements.shape)
 
     def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray | None]:
         return in_own_storage(strided(tensor), copy=True), None
