@@ -18,7 +18,8 @@ from msprobe_ms.dump.names import data_name
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value, with_file
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
 from msprobe_ms.dump.writing.tensor_files import MarkedWrite
-from msprobe_ms.frameworks.base import BytesWriter, Framework
+from msprobe_ms.frameworks.base import Framework
+from msprobe_ms.frameworks.interface.tensors import BytesWriter
 from msprobe_ms.recording.containers import DEEPEST, MOST_MEMBERS, Members, Walk, names_of
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.output.figures import FigureReader
