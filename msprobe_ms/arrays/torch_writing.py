@@ -9,13 +9,17 @@ from __future__ import annotations
 import math
 import struct
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import mul
 from typing import BinaryIO
 
+import numpy as np
 from isal import isal_zlib
+
+#: Writes a file from the bytes of a tensor's elements.
+BytesWriter = Callable[[BinaryIO, memoryview | bytes], None]
 
 #: The dtypes that files name by a class of storages.
 STORAGES = {
@@ -26,7 +30,7 @@ STORAGES = {
 }  # fmt: skip
 
 #: The most bytes of elements: lengths and places in an archive without extensions of the format have 32 bits.
-LONGEST = (1 << 32) - (1 << 20)
+_LONGEST = (1 << 32) - (1 << 20)
 
 #: What the elements begin at a multiple of, as in files of torch.save, so that they can be mapped.
 _ALIGNMENT = 64
@@ -40,24 +44,32 @@ _LOCAL_CRC, _LISTED_CRC = 14, 16
 _VERSION, _DATE = 20, 0x210000
 
 
-def write_torch(file: BinaryIO, data: memoryview | bytes, dtype: str, shape: tuple[int, ...]) -> None:
-    """Write the tensor of ``shape`` whose elements, of one of the dtypes in `STORAGES` and in C order, are ``data``.
-
-    These are `LONGEST` bytes at most. Raises OSError.
-    """
-    crc = isal_zlib.crc32(data).to_bytes(4, "little")
-    head, tail = _around(dtype, shape, len(data))
-    file.write(crc.join(head))
-    file.write(data)
-    file.write(crc.join(tail))
-
-
 @lru_cache(maxsize=1024)
-def _around(dtype: str, shape: tuple[int, ...], size: int) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
-    """What stands before the elements and what behind, each in two parts between which their CRC-32 is.
+def torch_writer(dtype: str, shape: tuple[int, ...]) -> BytesWriter | None:
+    """Return what writes a tensor of ``shape`` into a file from its elements, of ``dtype`` and in C order.
 
-    A training has few different ones.
+    None where the dtype is none of `STORAGES`, or the tensor larger than an archive has room for. A training has few
+    different ones. The writer raises OSError.
     """
+    if dtype not in STORAGES or (size := math.prod(shape) * _size_of(dtype)) > _LONGEST:
+        return None
+    head, tail = _around(dtype, shape, size)
+
+    def write(file: BinaryIO, data: memoryview | bytes) -> None:
+        crc = isal_zlib.crc32(data).to_bytes(4, "little")
+        file.write(crc.join(head))
+        file.write(data)
+        file.write(crc.join(tail))
+
+    return write
+
+
+def _size_of(dtype: str) -> int:
+    return 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
+
+
+def _around(dtype: str, shape: tuple[int, ...], size: int) -> tuple[tuple[bytes, bytes], tuple[bytes, bytes]]:
+    """What stands before the elements and what behind, each in two parts between which their CRC-32 is."""
     records = (
         (b"archive/data.pkl", _pickled(STORAGES[dtype], shape)),
         (b"archive/byteorder", sys.byteorder.encode()),

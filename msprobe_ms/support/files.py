@@ -98,17 +98,26 @@ DEFAULT = Permissions()
 
 def open_regular(path: Path | str, folder: int | None = None) -> BinaryIO:
     """Open a regular file to read. Raises OSError, also for a folder, pipe or device; never waits."""
+    with regular(path, folder) as opened:
+        return opened.as_file("rb")
+
+
+def regular(path: Path | str, folder: int | None = None) -> Descriptor:
+    """The same as a descriptor."""
     try:
         opened = Descriptor(partial(os.open, path, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder))
     except ValueError as error:  # NUL in a name
         raise OSError(EINVAL, str(error), str(path)) from None
-    with opened:
+    try:
         kind = os.fstat(opened.number).st_mode
         if stat.S_ISDIR(kind):
             raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
         if not stat.S_ISREG(kind):
             raise OSError(EINVAL, tr("not a regular file"), str(path))
-        return opened.as_file("rb")
+    except BaseException:
+        opened.close()
+        raise
+    return opened
 
 
 def leads_out(path: Path, folder: Path) -> bool:

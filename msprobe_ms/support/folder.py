@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 from weakref import WeakValueDictionary
 
-from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, replacing
+from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, regular, replacing
 from msprobe_ms.support.interruptions import interrupts, suppress_own
 from msprobe_ms.support.process import ClosedError, Descriptor
 from msprobe_ms.support.translation import tr
@@ -136,6 +136,11 @@ class Folder:
         """Open a regular file to read."""
         with self._held() as number:
             return open_regular(name, number)
+
+    def regular(self, name: str) -> Descriptor:
+        """Open a regular file to read, as a descriptor."""
+        with self._held() as number:
+            return regular(name, number)
 
     def stat(self, name: str) -> os.stat_result:
         """The state of a file, links followed."""

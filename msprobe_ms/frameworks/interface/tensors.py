@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -11,9 +11,7 @@ import numpy as np
 from msprobe_ms.arrays.one_pass import Elements
 from msprobe_ms.arrays.repetition import Distinct, distinct
 from msprobe_ms.arrays.statistics import parts
-
-#: Writes a file of the bytes of a tensor's elements.
-BytesWriter = Callable[[BinaryIO, memoryview | bytes], None]
+from msprobe_ms.arrays.torch_writing import BytesWriter
 
 
 class TensorInterface(ABC):

@@ -18,6 +18,7 @@ from mindspore.ops import Primitive
 
 from msprobe_ms.arrays.npy import write_npy, write_npy_bytes, write_npy_in_parts
 from msprobe_ms.arrays.one_pass import Elements
+from msprobe_ms.arrays.torch_writing import BytesWriter
 from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.clean_copies import CleanCopies
@@ -28,7 +29,6 @@ from msprobe_ms.frameworks.interface.apis import Namespace
 from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnInputGradients, OnRoots
 from msprobe_ms.frameworks.interface.kernels import NodeObserver, OnKernel
 from msprobe_ms.frameworks.interface.modules import After, Before, Failed
-from msprobe_ms.frameworks.interface.tensors import BytesWriter
 from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.frameworks.mindspore import arrays, cell_hooks, device_statistics, jit, kernels, modes
 from msprobe_ms.frameworks.mindspore.arrays import in_parts, is_in_memory, to_numpy

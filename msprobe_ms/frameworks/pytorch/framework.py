@@ -7,7 +7,6 @@ import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from traceback import clear_frames
 from typing import Any, BinaryIO
@@ -17,16 +16,15 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
-from msprobe_ms.arrays.one_pass import Elements, elements_at, is_built, size_of
+from msprobe_ms.arrays.one_pass import Elements, elements_at, is_built
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
 from msprobe_ms.arrays.statistics import checksum, statistics, summary, summary_of
-from msprobe_ms.arrays.torch_writing import LONGEST, STORAGES, write_torch
+from msprobe_ms.arrays.torch_writing import BytesWriter, torch_writer
 from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.compiled_call import CompilerCall
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.interface.apis import Namespace
 from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnInputGradients
-from msprobe_ms.frameworks.interface.tensors import BytesWriter
 from msprobe_ms.frameworks.kernel_dump import DeviceDump
 from msprobe_ms.frameworks.own_hooks import telling
 from msprobe_ms.frameworks.pytorch import device_statistics, genuine, modes
@@ -190,9 +188,9 @@ class PyTorch(TorchModules):
         alone = in_own_storage(strided(tensor))
         if (written := SAVED_AS.get(alone.dtype)) is not None:
             alone = alone.view(written)
-        dtype = str(alone.dtype).removeprefix("torch.")
-        if dtype in STORAGES and alone.is_contiguous() and alone.nbytes <= LONGEST:
-            return write_torch(file, as_bytes(alone), dtype, tuple(alone.shape))
+        writer = torch_writer(str(alone.dtype).removeprefix("torch."), tuple(alone.shape))
+        if writer is not None and alone.is_contiguous():
+            return writer(file, as_bytes(alone))
         try:
             torch.save(alone, file)
         except BaseException as error:
@@ -201,10 +199,7 @@ class PyTorch(TorchModules):
             raise
 
     def file_writer(self, elements: Elements) -> BytesWriter | None:
-        dtype = elements.dtype.removeprefix("torch.")
-        if dtype not in STORAGES or size_of(elements) > LONGEST:
-            return None
-        return partial(write_torch, dtype=dtype, shape=elements.shape)
+        return torch_writer(elements.dtype.removeprefix("torch."), elements.shape)
 
     def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray | None]:
         return in_own_storage(strided(tensor), copy=True), None

@@ -14,12 +14,12 @@ import numpy as np
 from msprobe_ms.arrays.npy import write_npy
 from msprobe_ms.arrays.one_pass import Elements, bytes_of, is_built
 from msprobe_ms.arrays.statistics import is_large
+from msprobe_ms.arrays.torch_writing import BytesWriter
 from msprobe_ms.dump.names import data_name
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value, with_file
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
 from msprobe_ms.dump.writing.tensor_files import MarkedWrite
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.frameworks.interface.tensors import BytesWriter
 from msprobe_ms.recording.containers import DEEPEST, MOST_MEMBERS, Members, Walk, names_of
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.output.figures import FigureReader
@@ -151,8 +151,9 @@ class ValueSerializer:
         if self._as_text and (elements := framework.elements(tensor)) is not None:
             if not save:
                 return self._texts.of(elements, framework.requires_grad(tensor))
-            if framework.file_writer(elements) is not None or not is_large(elements.shape):
-                return self._stored(tensor, elements, entry, category, path)
+            writer = framework.file_writer(elements)
+            if writer is not None or not is_large(elements.shape):
+                return self._stored(tensor, elements, writer, entry, category, path)
         tensor = framework.plain(own)
         if not framework.is_readable(tensor):
             return self._unreadable(tensor, entry, category, path, save)
@@ -184,11 +185,19 @@ class ValueSerializer:
             tuple(tensor.stride()) if self._strides else None,
         )
 
-    def _stored(self, tensor: Any, elements: Elements, entry: str, category: str, path: tuple[str, ...]) -> bytes:
-        """The leaf of a tensor that is written as it lies, or else is small."""
+    def _stored(
+        self,
+        tensor: Any,
+        elements: Elements,
+        writer: BytesWriter | None,
+        entry: str,
+        category: str,
+        path: tuple[str, ...],
+    ) -> bytes:
+        """The leaf of a tensor whose bytes ``writer`` writes as they lie, or else of a small one."""
         framework = self.framework
         text = self._texts.of(elements, None)
-        writer, data = framework.file_writer(elements), bytes_of(elements)
+        data = None if writer is None else bytes_of(elements)
         if writer is None or data is None:
             plain = framework.plain(tensor)
             array = framework.to_numpy(plain)

@@ -9,14 +9,21 @@ import io
 import mmap
 import zipfile
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 import pytest
 
 from msprobe_ms.arrays.torch_file import load_tensor, read_stored
-from msprobe_ms.arrays.torch_writing import STORAGES, write_torch
+from msprobe_ms.arrays.torch_writing import STORAGES, torch_writer
 
 SHAPES = [(), (0,), (3, 0, 2), (1,), (5,), (2, 3, 4), (1, 7, 1), (300, 70), (2, 1, 3, 1, 2)]
+
+
+def write_torch(file: BinaryIO, data: memoryview | bytes, dtype: str, shape: tuple[int, ...]) -> None:
+    writer = torch_writer(dtype, shape)
+    assert writer is not None
+    writer(file, data)
 
 
 def written(array: np.ndarray, dtype: str, folder: Path) -> Path:
@@ -56,6 +63,11 @@ def test_views_and_bytes_give_the_same_file() -> None:
     write_torch(files[0], array.tobytes(), "int32", (2, 5))
     write_torch(files[1], memoryview(array).cast("B"), "int32", (2, 5))
     assert files[0].getvalue() == files[1].getvalue()
+
+
+def test_tensors_that_an_archive_has_no_room_for_are_not_written() -> None:
+    assert torch_writer("float32", ((1 << 30) - (1 << 18),)) is not None
+    assert torch_writer("float32", (1 << 30,)) is None and torch_writer("float8_e5m2", (1,)) is None
 
 
 def test_a_disk_that_refuses_is_told(tmp_path: Path) -> None:
