@@ -201,11 +201,16 @@ def write_npy(file: BinaryIO, array: np.ndarray) -> None:
     """
     array = array if array.flags.c_contiguous else array.copy(order="C")
     if array.dtype.kind in _NUMBERS:  # without a copy of its bytes, which is half of what numpy takes
-        file.write(_header_of(array.dtype.str, array.shape))
-        file.write(array.reshape(-1).view(np.uint8).data)
+        write_npy_bytes(file, array.reshape(-1).view(np.uint8).data, array.dtype.str, array.shape)
     else:
         stream: Any = _Stream(file)
         np.save(stream, array, allow_pickle=False)
+
+
+def write_npy_bytes(file: BinaryIO, data: memoryview | bytes, dtype: str, shape: tuple[int, ...]) -> None:
+    """Write the array whose elements, of numpy's ``dtype`` and in C order, are the bytes ``data``. Raises OSError."""
+    file.write(_header_of(dtype, shape))
+    file.write(data)
 
 
 @lru_cache(maxsize=1024)

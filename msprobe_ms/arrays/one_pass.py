@@ -21,9 +21,11 @@ from msprobe_ms.support.translation import tr
 
 _figures: Callable[..., tuple[float, float, float, float, bytes | None]] | None
 _leaf: Callable[..., bytes]
+_memory: Callable[[int, int], memoryview]
 try:
     from msprobe_ms.arrays._one_pass import figures as _figures
     from msprobe_ms.arrays._one_pass import leaf as _leaf
+    from msprobe_ms.arrays._one_pass import memory as _memory
 except ImportError:  # it was installed without a compiler
     _figures = None
 
@@ -42,6 +44,9 @@ EXACT = frozenset(kind for name, kind in KINDS.items() if "int" in name or name 
 
 #: The kind of bytes that stand for numbers of a table, as those of float8 do.
 TABLE = ord("t")
+
+#: Bytes of an element by its kind.
+_SIZES = {kind: 2 if name == "bfloat16" else np.dtype(name).itemsize for name, kind in KINDS.items()} | {TABLE: 1}
 
 #: Those of arrays in this machine's order of bytes; others are for numpy.
 _OF_ARRAYS = {np.dtype(name): kind for name, kind in KINDS.items() if name != "bfloat16"}
@@ -116,6 +121,16 @@ def leaf_text(elements: Elements, frame: tuple[bytes, ...], *, sketch: bool) -> 
     return _leaf(address, kind, shape, strides, tables() if sketch else None, values, frame)
 
 
+def size_of(elements: Elements) -> int:
+    """Return how many bytes the elements have."""
+    return math.prod(elements.shape) * _SIZES[elements.kind]
+
+
+def bytes_of(elements: Elements) -> memoryview | None:
+    """Return the bytes of the elements, to read; None where they do not lie one behind the other in C order."""
+    return None if elements.strides is not None else _memory(elements.address, size_of(elements))
+
+
 def elements_of(array: np.ndarray) -> Elements | None:
     """Return where the elements of an array lie; None where numpy has to read them."""
     if _figures is None or (kind := _OF_ARRAYS.get(array.dtype)) is None or not array.size:
@@ -145,7 +160,7 @@ def kind_of(dtype: str) -> Kind | None:
     """Return how the elements of a framework's dtype are read, of its text (``torch.bfloat16``); None for others."""
     name = parse_dtype(dtype).name
     if (kind := KINDS.get(name)) is not None:
-        return Kind(kind, 2 if name == "bfloat16" else np.dtype(name).itemsize, None, dtype)
+        return Kind(kind, _SIZES[kind], None, dtype)
     return Kind(TABLE, 1, float8_values(dtype).tobytes(), dtype) if narrow_width(dtype) == 1 else None
 
 

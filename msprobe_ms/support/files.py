@@ -41,14 +41,14 @@ class Permissions(NamedTuple):
         """Those of what is written beside a file of that mode, and owned by whoever writes it."""
         return cls.of_files(0o600 | mode & 0o666)
 
-    def create(self, path: Path, folder: int | None = None) -> BinaryIO:
+    def create(self, path: Path | str, folder: int | None = None) -> BinaryIO:
         """Open a new file for writing. Raises FileExistsError, also for a link to nothing, and OSError.
 
         Here and below, ``folder`` is the descriptor of the folder that a relative ``path`` starts from.
         """
         return self._opened(path, os.O_EXCL, "wb", folder)
 
-    def append(self, path: Path, folder: int | None = None) -> BinaryIO:
+    def append(self, path: Path | str, folder: int | None = None) -> BinaryIO:
         """Open a file to write at its end, which is made where there is none. Raises OSError, for a link too."""
         return self._opened(path, os.O_APPEND | os.O_NOFOLLOW, "ab", folder)
 
@@ -62,7 +62,7 @@ class Permissions(NamedTuple):
             self.make_folder(path.parent)
             self.make_one_folder(path)
 
-    def make_one_folder(self, path: Path, folder: int | None = None) -> None:
+    def make_one_folder(self, path: Path | str, folder: int | None = None) -> None:
         """Make a folder where it is not there; those above it must be. Raises OSError."""
         try:
             os.mkdir(path, self.folder, dir_fd=folder)
@@ -76,7 +76,7 @@ class Permissions(NamedTuple):
                 with suppress(PermissionError):  # of a disk that knows no permissions
                     os.chmod(path, self.folder, dir_fd=folder)
 
-    def _opened(self, path: Path, flags: int, mode: str, folder: int | None) -> BinaryIO:
+    def _opened(self, path: Path | str, flags: int, mode: str, folder: int | None) -> BinaryIO:
         opening = partial(os.open, path, os.O_WRONLY | os.O_CREAT | flags, self.file, dir_fd=folder)
         with Descriptor(opening) as opened:
             if self.exact and os.fstat(opened.number).st_size == 0:
@@ -85,7 +85,7 @@ class Permissions(NamedTuple):
             return opened.as_file(mode)
 
 
-def _is_folder(path: Path, folder: int | None) -> bool:
+def _is_folder(path: Path | str, folder: int | None) -> bool:
     try:
         return stat.S_ISDIR(os.stat(path, dir_fd=folder).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -96,19 +96,28 @@ def _is_folder(path: Path, folder: int | None) -> bool:
 DEFAULT = Permissions()
 
 
-def open_regular(path: Path, folder: int | None = None) -> BinaryIO:
+def open_regular(path: Path | str, folder: int | None = None) -> BinaryIO:
     """Open a regular file to read. Raises OSError, also for a folder, pipe or device; never waits."""
+    with regular(path, folder) as opened:
+        return opened.as_file("rb")
+
+
+def regular(path: Path | str, folder: int | None = None) -> Descriptor:
+    """The same as a descriptor."""
     try:
         opened = Descriptor(partial(os.open, path, os.O_RDONLY | os.O_NONBLOCK, dir_fd=folder))
     except ValueError as error:  # NUL in a name
         raise OSError(EINVAL, str(error), str(path)) from None
-    with opened:
+    try:
         kind = os.fstat(opened.number).st_mode
         if stat.S_ISDIR(kind):
             raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(path))
         if not stat.S_ISREG(kind):
             raise OSError(EINVAL, tr("not a regular file"), str(path))
-        return opened.as_file("rb")
+    except BaseException:
+        opened.close()
+        raise
+    return opened
 
 
 def leads_out(path: Path, folder: Path) -> bool:
@@ -117,13 +126,16 @@ def leads_out(path: Path, folder: Path) -> bool:
 
 
 @contextmanager
-def replacing(path: Path, permissions: Permissions = DEFAULT, folder: Descriptor | None = None) -> Iterator[BinaryIO]:
+def replacing(
+    path: Path | str, permissions: Permissions = DEFAULT, folder: Descriptor | None = None
+) -> Iterator[BinaryIO]:
     """Open a temporary file in ``path``'s folder; on success it becomes ``path``, on any error it is removed.
 
     ``folder`` is what a relative ``path`` starts from; it stays open until the file is in place.
     """
     start = None if folder is None else folder.number
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    # As text: of a thousand files in a step, paths as objects would take longer than making the files.
+    temporary = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.tmp")
     try:
         with permissions.create(temporary, start) as file:
             yield file

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO
 from weakref import WeakValueDictionary
 
-from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, replacing
+from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, regular, replacing
 from msprobe_ms.support.interruptions import interrupts, suppress_own
 from msprobe_ms.support.process import ClosedError, Descriptor
 from msprobe_ms.support.translation import tr
@@ -100,7 +100,7 @@ class Folder:
 
     def replacing(self, name: str) -> AbstractContextManager[BinaryIO]:
         """Open a temporary file; on success it becomes ``name``, on any error it is removed."""
-        return replacing(Path(name), self.permissions, self._descriptor)
+        return replacing(name, self.permissions, self._descriptor)
 
     @contextmanager
     def adding(self, name: str) -> Iterator[BinaryIO]:
@@ -111,7 +111,7 @@ class Folder:
         folder = self._descriptor
         temporary, twice = f".{secrets.token_hex(8)}.tmp", False
         try:
-            with self.permissions.create(Path(temporary), folder.number) as file:
+            with self.permissions.create(temporary, folder.number) as file:
                 yield file
             twice = _link(temporary, name, folder.number)
             if twice:
@@ -130,12 +130,17 @@ class Folder:
     def append(self, name: str) -> BinaryIO:
         """Open a file to write at its end, which is made where there is none; never a link."""
         with self._held() as number:
-            return self.permissions.append(Path(name), number)
+            return self.permissions.append(name, number)
 
     def open(self, name: str) -> BinaryIO:
         """Open a regular file to read."""
         with self._held() as number:
-            return open_regular(Path(name), number)
+            return open_regular(name, number)
+
+    def regular(self, name: str) -> Descriptor:
+        """Open a regular file to read, as a descriptor."""
+        with self._held() as number:
+            return regular(name, number)
 
     def stat(self, name: str) -> os.stat_result:
         """The state of a file, links followed."""
@@ -145,7 +150,7 @@ class Folder:
     def make_folder(self, name: str) -> None:
         """Make a folder in it where there is none."""
         with self._held() as number:
-            self.permissions.make_one_folder(Path(name), number)
+            self.permissions.make_one_folder(name, number)
 
     def unlink(self, name: str) -> None:
         """Remove a file."""

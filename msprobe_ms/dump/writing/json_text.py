@@ -155,6 +155,9 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
     return text + end
 
 
+_BEFORE_SKETCH, _BEFORE_FILE = (f',{_BREAKS[LEAF_LEVEL + 1]}"{key}": '.encode() for key in (SKETCH, "data_name"))
+
+
 def leaf_frame(kind: str, dtype: str, shape: Sequence[int], requires_grad: bool | None) -> tuple[bytes, ...]:
     """Return what stands around the figures in the text of a leaf at `LEAF_LEVEL`.
 
@@ -162,12 +165,24 @@ def leaf_frame(kind: str, dtype: str, shape: Sequence[int], requires_grad: bool 
     """
     leaf = TensorLeaf(kind, dtype, shape, "@", "@", "@", "@", requires_grad, sketch="@")
     maximum, minimum, mean, norm, rest, end = _leaf_text(leaf, LEAF_LEVEL).encode().split(b'"@"')
-    before_sketch = f',{_BREAKS[LEAF_LEVEL + 1]}"{SKETCH}": '.encode()
-    return maximum, minimum, mean, norm, rest.removesuffix(before_sketch), before_sketch, end
+    return maximum, minimum, mean, norm, rest.removesuffix(_BEFORE_SKETCH), _BEFORE_SKETCH, end
 
 
 def _statistic_text(value: EntryStatistic) -> str:
     return value_text(value.value if isinstance(value, DeferredStatistic) else value, 0)
+
+
+_END = leaf_frame("", "", (), None)[-1]
+#: What a leaf has behind its statistics.
+_REQUIRED = {required: leaf_frame("", "", (), required)[4] for required in (True, False, None)}
+
+
+def with_file(text: bytes, requires_grad: bool | None, data_name: str | None) -> bytes:
+    """Add what `leaf_frame` was not told to the text of a leaf: ``requires_grad``, and the name of its file."""
+    place = text.rfind(_BEFORE_SKETCH)
+    place = len(text) - len(_END) if place < 0 else place
+    file = b"" if data_name is None else _BEFORE_FILE + encode_text(data_name).encode()
+    return b"".join((text[:place], _REQUIRED[requires_grad], file, text[place:]))
 
 
 class Whole(NamedTuple):

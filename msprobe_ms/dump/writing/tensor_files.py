@@ -6,6 +6,7 @@ step are such. To compare with a file takes a third of the time of writing one, 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable
 from dataclasses import dataclass
 from errno import EEXIST, EMLINK, ENOENT
@@ -18,7 +19,7 @@ from msprobe_ms.support.interruptions import interrupts
 #: Files that are kept in mind at most, some hundred bytes each; those of the present part of a step count.
 _MOST = 1 << 14
 #: Bytes compared at a time.
-_PIECE = 1 << 20
+_PIECE = 1 << 17
 #: Reasons not to link that are this file's own; any other holds for the whole disk.
 _OF_ONE_FILE = (EEXIST, EMLINK, ENOENT)
 
@@ -41,6 +42,8 @@ class TensorFiles:
         self._folder = folder
         self._known: dict[Hashable, str] = {}
         self._can_link = True
+        #: What files are read into to be compared, and what nobody uses now: new memory takes longer than reading.
+        self._rooms: list[bytearray] = []
 
     def write(self, name: str, write: Write) -> None:
         """Write a file, or link it to one with the same bytes. Raises OSError when the disk refuses."""
@@ -59,15 +62,21 @@ class TensorFiles:
 
     def _holds(self, name: str, write: Write) -> bool:
         """Whether a file holds the bytes that would be written."""
+        try:  # one of its own: what a signal brings between reading and comparing may compare other files
+            room = self._rooms.pop()
+        except IndexError:
+            room = bytearray(_PIECE)
         try:
-            with self._folder.open(name) as file:
-                found: Any = _Compared(file)
+            with self._folder.regular(name) as opened:
+                found: Any = _Compared(opened.number, room)
                 write(found)
-                return bool(found.equal) and not file.read(1)
+                return bool(found.is_all())
         except OSError as error:
             if interrupts(error):
                 raise
             return False
+        finally:
+            self._rooms.append(room)
 
     def _link(self, known: str, name: str) -> bool:
         try:
@@ -83,19 +92,30 @@ class TensorFiles:
 class _Compared:
     """Takes what is written and compares it with what a file holds; a difference ends nothing, as writers expect."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.equal = True
+    def __init__(self, number: int, room: bytearray) -> None:
+        """``number`` is the file's descriptor, ``room`` what it is read into piece by piece."""
+        self._number = number
+        self._room = room
+        self._place = 0
+        self._equal = True
 
     def write(self, data: Any) -> int:
-        view = memoryview(data).cast("B")
-        for start in range(0, view.nbytes if self.equal else 0, _PIECE):
-            # Of bytes, which are compared at once; those of views one by one.
-            piece = data if type(data) is bytes and len(data) <= _PIECE else view[start : start + _PIECE].tobytes()
-            if self._file.read(len(piece)) != piece:
-                self.equal = False
+        view, room = memoryview(data).cast("B"), self._room
+        for start in range(0, view.nbytes, len(room)):
+            if not self._equal:
                 break
+            piece = view[start : start + len(room)]
+            length = len(piece)
+            into = room if length == len(room) else memoryview(room)[:length]
+            read = os.preadv(self._number, (into,), self._place)
+            # With an array of bytes on the left: views are compared one by one.
+            self._equal = read == length and (room if into is room else room[:length]) == piece
+            self._place += length
         return view.nbytes
 
     def flush(self) -> None:
         """Nothing is held back."""
+
+    def is_all(self) -> bool:
+        """Whether what was written is equal, and all that the file holds."""
+        return self._equal and os.fstat(self._number).st_size == self._place

@@ -11,6 +11,7 @@ import numpy as np
 from msprobe_ms.arrays.one_pass import Elements
 from msprobe_ms.arrays.repetition import Distinct, distinct
 from msprobe_ms.arrays.statistics import parts
+from msprobe_ms.arrays.torch_writing import BytesWriter
 
 
 class TensorInterface(ABC):
@@ -89,6 +90,11 @@ class TensorInterface(ABC):
     @abstractmethod
     def save_tensor(self, tensor: Any, array: np.ndarray | None, file: BinaryIO) -> None:
         """Write one tensor in the framework's file format; ``array`` is ``to_numpy(tensor)`` if already read."""
+
+    def file_writer(self, elements: Elements) -> BytesWriter | None:
+        """Return what writes the same from the bytes of a tensor's elements in C order; None where those are not what
+        its file holds."""
+        return None
 
     def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray | None]:
         """Return both arguments of ``save_tensor``, so that nothing done to ``tensor`` later shows in the file."""

@@ -11,7 +11,8 @@ from mindspore import Parameter, Tensor
 from mindspore._c_expression import TensorPy
 from packaging.version import Version
 
-from msprobe_ms.arrays.dtypes import narrow_width, widen
+from msprobe_ms.arrays.dtypes import narrow_width, parse_dtype, widen
+from msprobe_ms.arrays.npy import PLAIN_DTYPES
 from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, kind_of
 from msprobe_ms.arrays.statistics import parts
 
@@ -41,6 +42,11 @@ _KINDS: dict[Any, Kind] = {
     dtype: kind
     for dtype in vars(mindspore.common.dtype).values()
     if isinstance(dtype, mindspore.common.dtype.Type) and (kind := kind_of(str(dtype)))
+}
+
+#: Those whose files hold the elements as they are: as numpy writes them, by their text.
+STORED_AS = {
+    kind.dtype: np.dtype(name).str for kind in _KINDS.values() if (name := parse_dtype(kind.dtype).name) in PLAIN_DTYPES
 }
 
 #: DLPack's device: the CPU, the first.

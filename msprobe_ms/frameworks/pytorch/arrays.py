@@ -130,6 +130,11 @@ def as_array(tensor: torch.Tensor) -> np.ndarray:
         return tensor.clone().numpy()
 
 
+def as_bytes(tensor: torch.Tensor) -> memoryview:
+    """The bytes of a tensor on the host whose elements lie one behind the other."""
+    return as_array(tensor.reshape(-1).view(torch.uint8)).data if tensor.numel() else memoryview(b"")
+
+
 def strided(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor's values as a plain dense tensor outside every graph; of a distributed tensor, this rank's part."""
     return dense(tensor.detach())

@@ -19,6 +19,7 @@ from torch._guards import TracingContext
 from msprobe_ms.arrays.one_pass import Elements, elements_at, is_built
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
 from msprobe_ms.arrays.statistics import checksum, statistics, summary, summary_of
+from msprobe_ms.arrays.torch_writing import BytesWriter, torch_writer
 from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.compiled_call import CompilerCall
 from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
@@ -34,6 +35,7 @@ from msprobe_ms.frameworks.pytorch.arrays import (
     SAVED_AS,
     WIDER,
     as_array,
+    as_bytes,
     dense,
     extent,
     in_own_storage,
@@ -186,12 +188,18 @@ class PyTorch(TorchModules):
         alone = in_own_storage(strided(tensor))
         if (written := SAVED_AS.get(alone.dtype)) is not None:
             alone = alone.view(written)
+        writer = torch_writer(str(alone.dtype).removeprefix("torch."), tuple(alone.shape))
+        if writer is not None and alone.is_contiguous():
+            return writer(file, as_bytes(alone))
         try:
             torch.save(alone, file)
         except BaseException as error:
             # PyTorch's writer ends the file as it is freed, once nothing holds the traceback: a closed file, by then.
             clear_frames(error.__traceback__)
             raise
+
+    def file_writer(self, elements: Elements) -> BytesWriter | None:
+        return torch_writer(elements.dtype.removeprefix("torch."), elements.shape)
 
     def detached(self, tensor: Any, array: np.ndarray) -> tuple[Any, np.ndarray | None]:
         return in_own_storage(strided(tensor), copy=True), None

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from msprobe_ms.arrays.npy import write_npy
-from msprobe_ms.arrays.one_pass import Elements, is_built, leaf_text
+from msprobe_ms.arrays.one_pass import Elements, bytes_of, is_built
+from msprobe_ms.arrays.statistics import is_large
+from msprobe_ms.arrays.torch_writing import BytesWriter
 from msprobe_ms.dump.names import data_name
-from msprobe_ms.dump.writing.json_text import TensorLeaf, Value, leaf_frame
+from msprobe_ms.dump.writing.json_text import TensorLeaf, Value, with_file
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
 from msprobe_ms.dump.writing.tensor_files import MarkedWrite
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.containers import DEEPEST, MOST_MEMBERS, Members, Walk, names_of
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.output.figures import FigureReader
+from msprobe_ms.recording.output.leaf_texts import LeafTexts
 from msprobe_ms.recording.output.plain_values import is_long_text, plain_leaf
 from msprobe_ms.support.translation import tr, tr_join
 
@@ -34,10 +37,6 @@ _TOO_MANY = tr(
 )
 _CUT = tr("long lists and texts are cut, and what is nested deep is left out; no tensor is among it")
 _NO_FILE = tr("it shows far more elements than it holds, or lies in a file itself: no file of it was written")
-
-
-#: Frames of leaves that are kept; a step of a network has some dozens.
-_MOST_FRAMES = 1000
 
 
 #: Types of most values beside tensors, and places of the first arguments.
@@ -75,10 +74,8 @@ class ValueSerializer:
         self._errors = errors
         self._strides = strides
         self._said_cut = False
-        self._sketch = sketch
         self._as_text = as_text and is_built() and not (md5 or strides)
-        #: Of dtype, shape and whether a gradient is required: what stands around the figures in the text of a leaf.
-        self._frames: dict[tuple[str, tuple[int, ...], bool | None], tuple[bytes, ...]] = {}
+        self._texts = LeafTexts(framework.dialect.tensor_type, sketch=sketch)
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
@@ -151,8 +148,12 @@ class ValueSerializer:
     def tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf of a tensor; of a nested one the leaves of those that it consists of."""
         framework, own = self.framework, tensor
-        if self._as_text and not save and (elements := framework.elements(tensor)) is not None:
-            return self._text(elements, framework.requires_grad(tensor))
+        if self._as_text and (elements := framework.elements(tensor)) is not None:
+            if not save:
+                return self._texts.of(elements, framework.requires_grad(tensor))
+            writer = framework.file_writer(elements)
+            if writer is not None or not is_large(elements.shape):
+                return self._stored(tensor, elements, writer, entry, category, path)
         tensor = framework.plain(own)
         if not framework.is_readable(tensor):
             return self._unreadable(tensor, entry, category, path, save)
@@ -184,14 +185,30 @@ class ValueSerializer:
             tuple(tensor.stride()) if self._strides else None,
         )
 
-    def _text(self, elements: Elements, requires_grad: bool | None) -> bytes:
-        key = elements.dtype, elements.shape, requires_grad
-        frame = self._frames.get(key)
-        if frame is None:
-            frame = leaf_frame(self.framework.dialect.tensor_type, *key)
-            if len(self._frames) < _MOST_FRAMES:
-                self._frames[key] = frame
-        return leaf_text(elements, frame, sketch=self._sketch)
+    def _stored(
+        self,
+        tensor: Any,
+        elements: Elements,
+        writer: BytesWriter | None,
+        entry: str,
+        category: str,
+        path: tuple[str, ...],
+    ) -> bytes:
+        """The leaf of a tensor whose bytes ``writer`` writes as they lie, or else of a small one."""
+        framework = self.framework
+        text = self._texts.of(elements, None)
+        data = None if writer is None else bytes_of(elements)
+        if writer is None or data is None:
+            plain = framework.plain(tensor)
+            array = framework.to_numpy(plain)
+            write = MarkedWrite(partial(framework.save_tensor, plain, array), text)
+            copy = Copy(array.nbytes, lambda: MarkedWrite(self._copied(plain, array), text))
+        else:
+            write = MarkedWrite(partial(_write_bytes, writer, data), text)
+            copy = Copy(data.nbytes, lambda: MarkedWrite(partial(_write_bytes, writer, data.tobytes()), text))
+        name = data_name(entry, category, path, framework.dialect.file_suffix)
+        file = self._written(entry, name, write, copy)
+        return with_file(text, framework.requires_grad(tensor), file)
 
     def _unreadable(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         framework = self.framework
@@ -236,6 +253,10 @@ class ValueSerializer:
             self._errors.report(error, file)
             return None
         return file if there else None
+
+
+def _write_bytes(writer: BytesWriter, data: memoryview | bytes, file: BinaryIO) -> None:
+    writer(file, data)
 
 
 class _Serializing(Walk):

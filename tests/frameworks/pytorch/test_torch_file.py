@@ -363,7 +363,25 @@ def test_an_interrupted_writer_ends_its_file_while_that_is_open(monkeypatch: pyt
     monkeypatch.setattr(torch.serialization._opener, "__init__", interrupted)
     file = io.BytesIO()
     with pytest.raises(KeyboardInterrupt) as raised:
-        PyTorch().save_tensor(torch.ones(3), None, file)
+        PyTorch().save_tensor(torch.ones(3).to(torch.float8_e5m2), None, file)  # for which torch's own writer is asked
     # Freed later, the writer would write into a closed file, and PyTorch end the process.
     assert raised.tb is not None
     assert file.getvalue()
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (5,), (2, 3, 4), (1, 7, 1)], ids=str)
+@pytest.mark.parametrize("dtype", [*PLAIN, torch.bfloat16, FLOAT8[0]], ids=str)
+def test_torch_loads_what_is_recorded(dtype: torch.dtype, shape: tuple[int, ...], tmp_path: Path) -> None:
+    tensor = (torch.rand(shape) * 100).to(dtype)
+    narrow = FLOAT8[0] in (dtype, tensor.dtype)
+    for number, view in enumerate(
+        (tensor, tensor.mT if len(shape) > 1 else tensor[..., None], tensor.expand(2, *shape))
+    ):
+        path = tmp_path / f"{number}.pt"
+        with path.open("wb") as file:
+            PyTorch().save_tensor(view, None, file)
+        for options in ({"weights_only": True}, {"weights_only": False}, {"mmap": True}):
+            found = torch.load(path, **options)
+            assert (type(found), found.dtype, found.shape) == (torch.Tensor, dtype, view.shape)
+            assert torch.equal(*(each.float() for each in (found, view)) if narrow else (found, view))
+            assert found.device.type == "cpu" and not found.requires_grad
