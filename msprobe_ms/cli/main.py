@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from msprobe_ms import __version__
 from msprobe_ms.cli.accuracy.acc_check import add_acc_check
@@ -80,7 +81,9 @@ def _command(arguments: Sequence[str]) -> int | Callable[[], int]:
     return status
 
 
+@cache
 def _parser() -> argparse.ArgumentParser:
+    """The parser of all commands; a process that runs several makes it once. Its texts are translated when printed."""
     parser = CommandParser(
         prog="msprobe", formatter_class=HelpFormatter, description=tr("Find where two training runs begin to differ.")
     )
