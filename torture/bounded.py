@@ -67,10 +67,10 @@ class Disk:
         self._reader.communicate()
 
     @contextmanager
-    def replacing(self, path: Path, *where: Any) -> Iterator[Any]:
+    def replacing(self, path: Path | str, *where: Any) -> Iterator[Any]:
         """Stands for `files.replacing`."""
         with replacing(path, *where) as file:
-            yield _Through(self._pipe, file) if path.parent.name == TENSOR_FOLDER else file
+            yield _Through(self._pipe, file) if Path(path).parent.name == TENSOR_FOLDER else file
 
 
 class _Through:

@@ -230,4 +230,11 @@ _BY_PATH = {
     "replace": "rename", "symlink": "symlink", "link": "symlink", "truncate": "truncate", "stat": "stat",
     "lstat": "stat", "listdir": "list", "scandir": "list", "utime": "utime", "chmod": "utime",
 }  # fmt: skip
-_BY_FILE = {"write": "write", "ftruncate": "truncate", "fsync": "fsync", "fdatasync": "fsync", "close": "close"}
+_BY_FILE = {
+    "preadv": "read",
+    "write": "write",
+    "ftruncate": "truncate",
+    "fsync": "fsync",
+    "fdatasync": "fsync",
+    "close": "close",
+}
