@@ -27,7 +27,7 @@ _MOST, _FEWEST = 0.8, 2
 _MANY = 0.25
 #: Factors as near to each other as this are one; a factor as near to 1 as this is none.
 _ONE_FACTOR, _NO_FACTOR = 0.05, 0.02
-#: Where epsilon takes this part off the updates of any parameter, it may take up to half off those of one whose
+#: Where epsilon takes half of this part off the updates of any parameter, it may take up to half off those of one whose
 #: gradient is large in some elements alone, of which its root mean square does not tell.
 _FELT, _HALF = 0.1, 0.5
 #: The least cosine of the difference of two updates with the parameter that speaks of weight decay.
@@ -60,7 +60,7 @@ class WrongUpdate:
 
 def _exceptions(updates: Sequence[Update]) -> list[Origin]:
     """Parameters that one side alone left as they were, or updated by a factor of their own."""
-    felt = any(each.is_known and each.by_epsilon > _FELT and _smaller(each) < 1 - _FELT / 2 for each in updates)
+    felt = any(each.is_known and _fades(each) for each in updates)
     judged = (each for each in updates if not (felt and each.is_known and _smaller(each) > _HALF))
     found = [(each.row, told) for each in judged if (told := _of_one(each))]
     so = tr_count(" (the same for {count} other)", " (the same for {count} others)", len(found) - 1)
@@ -69,6 +69,13 @@ def _exceptions(updates: Sequence[Update]) -> list[Origin]:
         origin_at(row, tr("{fact}{others}: {look}", fact=fact, others=others, look=look), kind=OriginKind.UPDATE)
         for row, (fact, look) in found
     ]
+
+
+def _fades(update: Update) -> bool:
+    """Whether epsilon took something off: of a gradient that is small, or more off some elements than off others."""
+    if update.by_epsilon > _FELT:
+        return _smaller(update) < 1 - _FELT / 2
+    return _HALF < _smaller(update) < 1 - _FELT / 2 and update.beside_factor > _BESIDE
 
 
 def _of_one(update: Update) -> tuple[str, str] | None:

@@ -127,7 +127,7 @@ def test_a_part_may_hold_the_whole_error() -> None:
 def assert_passes_on_what_is_shared(
     call: str, values: np.ndarray, function: Callable[[np.ndarray], np.ndarray]
 ) -> None:
-    """Values were off by rounding in the first step; in the next one all are off by the same. Half of it is wrong."""
+    """Each value was off by rounding in the first step; in the next one all are off by the same. Half more is wrong."""
     rounding = 2e-7 * values * np.random.default_rng(3).standard_normal(values.shape)
 
     def step(shared: float, part: float = 1.0, wrong: float = 0.0) -> Dump:

@@ -93,6 +93,14 @@ def test_a_gradient_that_is_large_in_a_few_elements_alone_feels_epsilon_in_the_o
     assert found == []
 
 
+def test_epsilon_is_felt_where_it_takes_more_off_some_elements() -> None:
+    """As that of a decay: no gradient is near epsilon in its root mean square, some of the elements are."""
+    few_large = np.where(np.arange(16) < 1, np.float32(1e-2), np.float32(2e-6) * np.sign(GRADIENTS[3]))
+    spread = (2e-6 * np.exp(150 * GRADIENTS[6]) * np.sign(GRADIENTS[5])).astype(np.float32)
+    seen = [*GRADIENTS[:3], few_large, GRADIENTS[4], spread, *GRADIENTS[6:]]
+    assert origins(side(adam_with(1e-8 / 0.001**0.5), gradients=seen), side(adam_with(1e-8), gradients=seen)) == []
+
+
 def sgd(number: int, weight: Array, gradient: Array) -> Array:
     return -0.1 * gradient
 
