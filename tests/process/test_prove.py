@@ -117,7 +117,7 @@ def proved(dumps: Path, workshop: Workshop) -> Any:
             "mix",
             "Functional.gelu.0",
             Finding.SETTING,
-            "gives the golden's results with 'none', but not with 'tanh'",
+            "with 'none' it gives the golden's results, with 'tanh' it does not",
         ),
         ("exchanged", "mix", "Mint.sub.0", Finding.EXCHANGED, "called with exchanged arguments: "),
     ],
@@ -229,7 +229,7 @@ def test_a_fault_of_the_backward_pass_is_named_of_pytorch_beside_pytorch(
             Finding.INPUT,
             "look at Cell.norm.LayerNorm.backward.0",
         ),
-        ("epsilon", "L0", "tensor", "Cell.norm.LayerNorm.parameters_grad.0", Finding.SETTING, "results with 1e-05"),
+        ("epsilon", "L0", "tensor", "Cell.norm.LayerNorm.parameters_grad.0", Finding.SETTING, "with 1e-05 it gives"),
         ("exchanged", "mix", "tensor", "Mint.sub.0.backward", Finding.EXCHANGED, "exchanged arguments"),
         ("none", "L0", "statistics", "Cell.norm.LayerNorm.parameters_grad.0", Finding.RIGHT, "results and gradients"),
         (

@@ -16,8 +16,10 @@ from forked import run_forked
 from processes import environment, free_port
 from rank_dumps import call, write_dump, write_run, write_step
 
+from msprobe_ms.accuracy.proof.question import question_of
 from msprobe_ms.cli.main import main
 from msprobe_ms.comparison.many.trend import Errors, Trends, growing, write_trend
+from msprobe_ms.comparison.run import Options
 
 
 def compare(*arguments: object) -> int:
@@ -251,11 +253,15 @@ def test_of_many_that_diverge_few_are_listed(tmp_path: Path, capsys: pytest.Capt
     good, bad = write_run(tmp_path / "good", ranks=50), write_run(tmp_path / "bad", ranks=50, faulty=7)
     assert compare("-tp", bad, "-gp", good, "-o", tmp_path / "out", "--csv") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 40 + 5 and lines[40] == "and 10 more that are not consistent, see the summary"
+    assert len(lines) == 40 + 6 and lines[40] == "and 10 more that are not consistent, see the summary"
     assert (
         "rank7 differs first" in lines[42]
         and "rank0, rank1, rank2, rank3, rank4, rank5, rank6, rank8 and 41 more" in lines[42]
     )
+    told, _, summary = lines[-1].rpartition(" ")
+    assert told == "next, to see which side is wrong and why: msprobe prove"
+    question = question_of(Path(summary), None, Options())
+    assert question.target.parent.name == "rank7" and question.entry.startswith("Cell.fc.")
 
 
 #: Two ranks of a tensor-parallel net, once as it should be and once with a wrong weight on rank 1.
