@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -46,7 +47,8 @@ def _cells(row: ConfigRow) -> list[Cell]:
 
 
 def _cell(value: Any) -> Cell:
-    if isinstance(value, float) or (isinstance(value, int) and abs(value) < 1 << 53):
+    # Other numbers no cell holds.
+    if math.isfinite(value) if isinstance(value, float) else isinstance(value, int) and abs(value) < 1 << 53:
         return value
     return value if value is None else shown(value)
 

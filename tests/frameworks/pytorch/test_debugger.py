@@ -523,7 +523,7 @@ def test_the_end_of_the_last_selected_step_is_said_once(dump_path: Path, caplog:
         one_step(debugger, model)
         successes.append([each for each in caplog.messages if "msprobe ends successfully" in each])
     said = "msprobe ends successfully: step 2 was the last that is selected, training goes on unrecorded"
-    assert successes == [[], [], *[[f"{said}; {dump_path}"]] * 3]
+    assert successes == [[], [], *[[f"{said}; the dump is in {dump_path}"]] * 3]
 
 
 def test_a_run_that_recorded_something_ends_quietly(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:

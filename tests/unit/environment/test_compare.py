@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openpyxl
 import pytest
 from rank_dumps import call, leaf, write_dump
 
@@ -15,7 +16,7 @@ from msprobe_ms.cli import main
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.environment.collect import SECTIONS, Collection, collect, read_collection, write_collection
 from msprobe_ms.environment.compare import ConfigRow, Status, compare_collections
-from msprobe_ms.environment.report import environment_lines
+from msprobe_ms.environment.report import environment_lines, write_environments
 from msprobe_ms.support.errors import DumpFormatError, UsageError
 
 SCRIPT = """
@@ -84,6 +85,17 @@ def test_what_changes_numbers_is_an_error_and_what_may_a_warning(tmp_path: Path)
     assert set(found(rows, Status.WARNING)) == {
         "packages pytest", "environment OMP_NUM_THREADS", "hyperparameters warmup",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", str(1 << 60)])
+def test_numbers_that_no_cell_holds_are_written_as_texts(tmp_path: Path, value: str) -> None:
+    (tmp_path / "train.sh").write_text(f"run --clip {value} --lr 0.1")
+    collection = collect([tmp_path / "train.sh"], None, {})
+    rows = compare_collections(collection, collection)
+    _, table = write_environments(rows, tmp_path / "out", (tmp_path / "a.zip", tmp_path / "b.zip"))
+    sheet = openpyxl.load_workbook(table).worksheets[0]
+    written = {row[1].value: row[2].value for row in sheet.iter_rows(min_row=2)}
+    assert (written["clip_grad"], written["learning_rate"]) == (value, 0.1)
 
 
 def test_versions_are_no_numbers() -> None:
