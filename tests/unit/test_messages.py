@@ -9,6 +9,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import polib
@@ -60,6 +61,12 @@ _AS_THEY_ARE = re.compile(
 )
 
 
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def _entries() -> dict[tuple[str | None, str], polib.POEntry]:
     return {(each.msgctxt, each.msgid): each for each in polib.pofile(str(CATALOGUE))}
 
@@ -122,7 +129,7 @@ def test_what_users_are_told_is_a_message() -> None:
         for path in sorted(PACKAGE.rglob("*.py"))
         if (name := path.relative_to(PACKAGE).as_posix()) not in ENGLISH
         and not name.startswith(("compat/msprobe/", "compat/modules/"))
-        for line, text in unmarked(ast.parse(path.read_text(encoding="utf-8")))
+        for line, text in unmarked(_tree(path))
     ]
     assert not told, "\n".join(told)
 
@@ -147,7 +154,7 @@ def test_texts_that_are_no_messages_are_found(source: str) -> None:
 def test_messages_are_no_f_strings() -> None:
     """Nothing could find their translation."""
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(_tree(path)):
             if isinstance(node, ast.Call) and _name(node) in _MESSAGE:
                 assert not any(isinstance(each, ast.JoinedStr) for each in node.args), f"{path}:{node.lineno}"
 
