@@ -148,6 +148,7 @@ def compare_dumps(
     comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs), evidence.asked)
     comparison.updated = evidence.updated
     comparison.earlier = evidence.earlier is not None and evidence.earlier.were_recorded
+    del evidence  # its nodes take as much memory as the entries
     if after is not None and any(row.differs for row in comparison.rows):
         comparison.inherits = after
     comparison.verdict = verdict_of(comparison)
