@@ -37,6 +37,7 @@ from msprobe_ms.cli.weights import add_compare_weights
 from msprobe_ms.compat.neighbour import warn_of_conflict
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import warn_of_language
+from msprobe_ms.support.process import skip_last_garbage_collection
 from msprobe_ms.support.text import for_terminal
 from msprobe_ms.support.translation import speaking, tr, translated
 
@@ -50,7 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with speaking(asked_language(words)):
         with lasting_output():
             status = _command(words)
-        return status() if callable(status) else status
+        if callable(status):
+            return status()
+        if arguments is None:  # the process is the command's own
+            skip_last_garbage_collection()
+        return status
 
 
 def _command(arguments: Sequence[str]) -> int | Callable[[], int]:

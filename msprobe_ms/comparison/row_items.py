@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.comparison.statistics import is_non_finite, non_finite_ends
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.columns import ItemTable, Sort
 from msprobe_ms.dump.model import Item
 
@@ -19,6 +21,8 @@ Mask = npt.NDArray[np.bool_]
 
 #: Stands for an item that is not one of the tables', and for none.
 _OTHERWISE, _ABSENT = -2, -1
+#: Rows that are looked at together: a million at once would take a tenth of the memory of their comparison.
+_AT_ONCE = 4096
 
 
 class RowItems(NamedTuple):
@@ -86,21 +90,26 @@ class RowItems(NamedTuple):
 
 def items_of(rows: Sequence[Row]) -> tuple[RowItems, RowItems]:
     """Return the items of target and golden."""
-    targets, goldens, owners = zip(*[row.places for row in rows], strict=True) if rows else ((), (), ())
-    tables: Tables | None = next((own for own in owners if own is not None), None)
-    numbers, others = [], [dict[int, Item](), dict[int, Item]()]
-    for side, items in enumerate((targets, goldens)):
-        places = [
-            _ABSENT if item is None else item if type(item) is int and own is tables else _OTHERWISE
-            for item, own in zip(items, owners, strict=True)
-        ]
-        numbers.append(np.array(places, np.int32))
-        for place in np.flatnonzero(numbers[side] == _OTHERWISE).tolist():
-            found = rows[place].golden if side else rows[place].target
-            assert found is not None
-            others[side][place] = found
-    first, second = (RowItems(tables[side] if tables else None, numbers[side], others[side]) for side in (0, 1))
-    return first, second
+    tables: Tables | None = next((own for row in rows if (own := row.places[2]) is not None), None)
+    numbers = array("i"), array("i")
+    for start in range(0, len(rows), _AT_ONCE):
+        *places, owners = zip(*[row.places for row in rows[start : start + _AT_ONCE]], strict=True)
+        for column, items in zip(numbers, places, strict=True):
+            column.extend(
+                _ABSENT if item is None else item if type(item) is int and own is tables else _OTHERWISE
+                for item, own in zip(items, owners, strict=True)
+            )
+    target, golden = (_side(rows, side, tables, np.array(numbers[side], np.int32)) for side in (TARGET, GOLDEN))
+    return target, golden
+
+
+def _side(rows: Sequence[Row], side: Side, tables: Tables | None, numbers: npt.NDArray[np.int32]) -> RowItems:
+    others = {}
+    for place in np.flatnonzero(numbers == _OTHERWISE).tolist():
+        item = rows[place].golden if side is GOLDEN else rows[place].target
+        assert item is not None
+        others[place] = item
+    return RowItems(tables[side] if tables else None, numbers, others)
 
 
 def where_sorts(sides: tuple[RowItems, RowItems], test: Callable[[Sort, Sort], bool]) -> Mask:
@@ -110,8 +119,9 @@ def where_sorts(sides: tuple[RowItems, RowItems], test: Callable[[Sort, Sort], b
     if target.table is not None and golden.table is not None and found.any():
         ours, theirs = target.table.known_sorts, golden.table.known_sorts
         both = target.sorts[found].astype(np.int64) * len(theirs) + golden.sorts[found]
-        known, places = np.unique(both, return_inverse=True)
-        found[found] = np.array([test(ours[code // len(theirs)], theirs[code % len(theirs)]) for code in known])[places]
+        known = np.unique(both)
+        passed = np.array([test(ours[code // len(theirs)], theirs[code % len(theirs)]) for code in known.tolist()])
+        found[found] = passed[np.searchsorted(known, both)]
     for place in {*target.others, *golden.others}:
         mine, other = target.sort(place), golden.sort(place)
         found[place] = mine is not None and other is not None and test(mine, other)

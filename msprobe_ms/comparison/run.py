@@ -150,6 +150,7 @@ def compare_dumps(
     comparison.mapped = Mapped(mappings.files, options.align)
     comparison.updated = evidence.updated
     comparison.earlier = evidence.earlier is not None and evidence.earlier.were_recorded
+    del evidence  # its nodes take as much memory as the entries
     if after is not None and any(row.differs for row in comparison.rows):
         comparison.inherits = after
     comparison.verdict = verdict_of(comparison)
