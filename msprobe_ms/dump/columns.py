@@ -72,7 +72,6 @@ class ItemTable:
         self._files: list[str | None] = []
         self._sketches = SketchColumn()
         self._kept: dict[int, tuple[int, Item]] = {}
-        self._layouts = b""
         #: The codes of sorts of plain values.
         self.plain_sorts: set[int] = set()
 
@@ -211,13 +210,10 @@ class ItemTable:
         """What items are, by the code that ``sorts`` holds."""
         return self._sort_list
 
-    @property
     def layouts(self) -> bytes:
-        """Place and sort of all items, ``_LAYOUT`` bytes for each."""
-        if len(self._layouts) != _LAYOUT * len(self.places):
-            codes = [np.frombuffer(column, np.uint32) for column in (self.places, self.sorts)]
-            self._layouts = np.stack(codes, axis=1).tobytes()
-        return self._layouts
+        """Return place and sort of all items, of which an ``ItemSlice`` tells its own."""
+        codes = [np.frombuffer(column, np.uint32) for column in (self.places, self.sorts)]
+        return np.stack(codes, axis=1).tobytes()
 
     @property
     def suffixes(self) -> list[str]:
@@ -332,10 +328,12 @@ class ItemSlice(Sequence[Item]):
         numbers = range(self.start, self.stop)[place]
         return self.table.item(numbers) if isinstance(numbers, int) else list(map(self.table.item, numbers))
 
-    @property
-    def layout(self) -> bytes:
-        """What the items are, their statistics apart: equal for calls of one function with arguments of one kind."""
-        return self.table.layouts[_LAYOUT * self.start : _LAYOUT * self.stop]
+    def layout(self, layouts: bytes) -> bytes:
+        """Tell what the items are, their statistics apart: equal for calls of one function with arguments of one kind.
+
+        ``layouts``: those of the table.
+        """
+        return layouts[_LAYOUT * self.start : _LAYOUT * self.stop]
 
     @property
     def hold_values(self) -> bool:

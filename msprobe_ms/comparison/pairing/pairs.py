@@ -85,6 +85,7 @@ class _AlikePairs:
         self._known: dict[Layouts, Places] = {}
         #: One value for all rows: each holds it.
         self._tables: Tables | None = None
+        self._layouts = b"", b""
 
     def rows(self, entry: Entry, counterpart: Entry) -> list[Row]:
         ours, theirs = entry.items, counterpart.items
@@ -93,8 +94,9 @@ class _AlikePairs:
         tables = self._tables
         if tables is None or tables[0] is not ours.table or tables[1] is not theirs.table:
             tables = self._tables = ours.table, theirs.table
+            self._layouts = ours.table.layouts(), theirs.table.layouts()
         direction = entry.parsed.direction if entry.parsed else ""
-        key = ours.layout, theirs.layout, direction
+        key = ours.layout(self._layouts[0]), theirs.layout(self._layouts[1]), direction
         places = self._known.get(key)
         if places is None:
             places = self._known[key] = _places(ours, theirs)

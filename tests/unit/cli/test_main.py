@@ -257,3 +257,16 @@ def test_what_is_larger_than_the_memory_is_no_divergence(
     file = large_npy(tmp_path / "logits_a_0.npy")
     assert main([*command.format(file).split(), "-o", "out"]) == 2
     assert "not enough memory" in "".join(capsys.readouterr())
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("arguments", "spared"), [("", "True"), ("[]", "False")])
+def test_a_process_of_the_command_alone_ends_without_a_search_for_cycles(arguments: str, spared: str) -> None:
+    """A script that calls the command may leave cycles that hold what is yet to be written."""
+    code = (
+        "import atexit, gc, sys\nfrom msprobe_ms.cli import main\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0, file=sys.stderr))\n"
+        f"main({arguments})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.split()[-1] == spared
