@@ -61,6 +61,7 @@ class FirstNonFinite:
     ``first_nan`` the same asked of NaN alone, where that is another: infinities may be meant, as in masks
     ``outside``   what was not finite when it came in, before anything recorded had made it so
     ``entries``   how many entries hold something that is not finite
+    ``searched``  how many entries were searched: nothing is known where there is none
     """
 
     dump: str
@@ -68,6 +69,7 @@ class FirstNonFinite:
     first_nan: NonFiniteValue | None
     outside: NonFiniteValue | None
     entries: int
+    searched: int = 1
 
 
 def first_bad(path: Path) -> list[FirstNonFinite]:
@@ -88,7 +90,12 @@ def search(dump: Dump, name: str = "") -> FirstNonFinite:
     if first is not None and outside is not None and first.entry in ancestors(dump.entries, outside.entry):
         first = None  # it came in inside of that call
         nan = None if outside.holds == "NaN" else nan
-    return FirstNonFinite(name or str(dump.path), first, None if nan == first else nan, outside, bad)
+    return FirstNonFinite(name or str(dump.path), first, None if nan == first else nan, outside, bad, _searched(dump))
+
+
+def _searched(dump: Dump) -> int:
+    """A dump of task overflow_check holds the calls that overflow alone: without any, all of them were searched."""
+    return len(dump.entries) or int(dump.task == "overflow_check")
 
 
 def first_nan(dump: Dump) -> NonFiniteValue | None:
@@ -126,6 +133,9 @@ def write_anomalies(command: str, content: Mapping[str, Any], folder: Path) -> P
 def answer_lines(answer: FirstNonFinite) -> Iterator[str]:
     """Describe an answer for the terminal."""
     yield f"{answer.dump}:"
+    if not answer.searched:
+        yield tr("  nothing was recorded, so nothing is known of its values")
+        return
     if not answer.entries:
         yield tr("  every value is finite")
         return

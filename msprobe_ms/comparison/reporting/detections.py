@@ -63,6 +63,7 @@ class _Survey:
     differing: tuple[int, str] | None = None
     differings: int = 0
     compared: int = 0
+    withdrawn: int = 0
     #: Rows of the origins, and whether an output before each agreed.
     rows: dict[str, int] = field(default_factory=dict)
     after_agreement: dict[str, bool] = field(default_factory=dict)
@@ -117,6 +118,7 @@ def _survey(comparison: Comparison) -> _Survey:
             if row.deviation is None:
                 continue
             survey.compared += 1
+            survey.withdrawn += row.misrecorded
             if is_gradient:
                 survey.gradients_differ = survey.gradients_differ or differs
             elif is_forward and row.state == "output":
@@ -273,9 +275,11 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
     agree = tr_count(
         "The 1 value compared{figures} agrees within its tolerance.",
         "All {count} values compared{figures} agree within their tolerances.",
-        count=survey.compared,
+        count=survey.compared - survey.withdrawn,
         figures=figures,
     )
+    if survey.withdrawn:
+        agree = tr("{agree} {counted} and not judged.", agree=agree, counted=_counted(survey.withdrawn))
     return Finding(
         CONSISTENCY, None, "NA", tr("{agree}{without} {advice}", agree=agree, without=without, advice=advice)
     )

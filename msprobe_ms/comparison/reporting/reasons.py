@@ -44,14 +44,29 @@ def differing_lines(rows: Iterable[Row]) -> Iterator[str]:
     by = Counter(row.explained_by for row in rows if row.differs)
     if not by:
         return
+    beyond = tr_count("1 value is beyond its tolerance", "{count} values are beyond their tolerances", by.total())
+    yield _with_reasons(beyond, by)
+    yield tr("  the reason of each is in the table's column Explained By; --node NAME tells more of one")
+
+
+def withdrawn_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Say how many values are beyond their tolerances and no error, as only their record differs; nothing if none."""
+    by = Counter(row.explained_by for row in rows if row.misrecorded)
+    if by:
+        beyond = tr_count(
+            "1 value is beyond its tolerance and is not judged",
+            "{count} values are beyond their tolerances and are not judged",
+            by.total(),
+        )
+        yield _with_reasons(beyond, by)
+
+
+def _with_reasons(beyond: str, by: Counter[str]) -> str:
     ranked = by.most_common()
+    if len(by) == 1:
+        return tr("  {beyond} because {why}", beyond=beyond, why=REASONS[ranked[0][0]])
     parts = [tr("{count} because {why}", count=count, why=REASONS[name]) for name, count in ranked[:_TOLD]]
     if others := [count for _, count in ranked[_TOLD:]]:
         reasons = tr_count("1 other reason", "{count} other reasons", count=len(others))
         parts.append(tr("{count} for {reasons}", count=sum(others), reasons=reasons))
-    beyond = tr_count("1 value is beyond its tolerance", "{count} values are beyond their tolerances", by.total())
-    if len(by) == 1:
-        yield tr("  {beyond} because {why}", beyond=beyond, why=REASONS[ranked[0][0]])
-    else:
-        yield tr("  {beyond}: {why}", beyond=beyond, why=tr_join(", ", parts))
-    yield tr("  the reason of each is in the table's column Explained By; --node NAME tells more of one")
+    return tr("  {beyond}: {why}", beyond=beyond, why=tr_join(", ", parts))

@@ -17,7 +17,7 @@ from msprobe_ms.comparison.pairing.coverage import (
 )
 from msprobe_ms.comparison.pairing.kernels import is_compiled
 from msprobe_ms.comparison.reporting.facts import fact_lines, report_line
-from msprobe_ms.comparison.reporting.reasons import differing_lines
+from msprobe_ms.comparison.reporting.reasons import differing_lines, withdrawn_lines
 from msprobe_ms.comparison.terms import Stage, Verdict
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Dump, Entry, ancestors
@@ -47,7 +47,6 @@ HEADS = {
 }
 #: Kinds of origins whose call can be run alone.
 _PROVABLE = (OriginKind.COMPUTATION, OriginKind.PARAMETER, OriginKind.PRECISION)
-_NOTHING_DIFFERS = tr("all values agree within the rounding error of their dtypes")
 
 
 def verdict_lines(outcome: Outcome, command: Sequence[str] = ()) -> Iterator[str]:
@@ -123,6 +122,15 @@ def judgement_lines(outcome: Outcome, command: Sequence[str] = ()) -> Iterator[s
         yield from _consistent_lines(comparison)
 
 
+def _how_near(differ: bool, withdrawn: bool) -> str:
+    """How near consistent values are: some beyond the tolerance of their dtype, or some that are not judged."""
+    if differ:
+        return tr("nothing differs by more than rounding error can grow to")
+    if withdrawn:
+        return tr("all values that are judged agree within the rounding error of their dtypes")
+    return tr("all values agree within the rounding error of their dtypes")
+
+
 def _unpaired_lines(comparison: Comparison) -> Iterator[str]:
     """That no call could be paired, and what the losses show, if there are some."""
     if comparison.origins:
@@ -190,15 +198,15 @@ def _incomplete(outcome: Outcome) -> tuple[str, str] | None:
 
 def _consistent_lines(comparison: Comparison) -> Iterator[str]:
     """That nothing differs by more than rounding error explains, and what hides in that once there were updates."""
-    lines = list(differing_lines(comparison.rows))
+    lines, withdrawn = list(differing_lines(comparison.rows)), list(withdrawn_lines(comparison.rows))
     larger = larger_side(comparison.pairs)
     in_what = tr(" in what was compared") if larger else ""
     if lines and comparison.updated:
         yield tr("CONSISTENT{in_what}, as far as a step after updates of the parameters shows", in_what=in_what)
     else:
-        which = tr("nothing differs by more than rounding error can grow to") if lines else _NOTHING_DIFFERS
-        yield tr("CONSISTENT{in_what}: {which}", in_what=in_what, which=which)
+        yield tr("CONSISTENT{in_what}: {which}", in_what=in_what, which=_how_near(bool(lines), bool(withdrawn)))
     yield from lines
+    yield from withdrawn
     if lines and comparison.updated:
         earlier = comparison.earlier
         yield (

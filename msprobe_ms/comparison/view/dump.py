@@ -77,6 +77,8 @@ def _headline(dump: Dump, answer: FirstNonFinite) -> str:
         return tr("{entries} entries hold what is not finite", entries=answer.entries)
     if dump.task == "overflow_check":
         return tr("overflow_check found no NaN and no infinity")
+    if not answer.searched:
+        return tr("nothing was recorded, so nothing is known of its values")
     return tr("{counted_entries}, every value finite", counted_entries=counted_entries(len(dump.entries)))
 
 

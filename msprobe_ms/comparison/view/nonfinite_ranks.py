@@ -44,6 +44,7 @@ class NonFiniteStep:
                that was not recorded
     ``ranks``  how many were searched
     ``earlier``  the last step before this one in which a rank held such a value; None where there is none
+    ``searched``  how many entries were searched: nothing is known where there is none
     """
 
     step: int | None
@@ -52,6 +53,7 @@ class NonFiniteStep:
     ranks: int
     kind: str
     earlier: int | None = None
+    searched: int = 1
 
 
 def analyze(path: Path) -> list[NonFiniteStep]:
@@ -72,15 +74,16 @@ def analyze(path: Path) -> list[NonFiniteStep]:
 
 def _analyze_step(step: int | None, files: Mapping[str, Path]) -> NonFiniteStep:
     # Infinities may be meant, as in masks: where there is a NaN, it is what is looked for.
-    nan, any_kind = _Candidates(), _Candidates()
+    nan, any_kind, searched = _Candidates(), _Candidates(), 0
     for rank, file in files.items():
         dump = read_dump(file, sketches=False)
         answer = search(dump)
+        searched += answer.searched
         nan.add(rank, dump, first_nan(dump))
         any_kind.add(rank, dump, answer.first or answer.outside)
     kind, chosen = ("NaN", nan) if nan.values else ("infinity", any_kind)
     found = {rank: RankValue(value, *_phase(chosen.exchanges[rank])) for rank, value in chosen.values.items()}
-    return NonFiniteStep(step, found, first_by_themselves(chosen.exchanges), len(files), kind)
+    return NonFiniteStep(step, found, first_by_themselves(chosen.exchanges), len(files), kind, searched=searched)
 
 
 class _Candidates:
@@ -132,6 +135,9 @@ def _word(kind: str) -> str:
 def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
     """Say which rank and call produced the first NaN of a step, and how it spread."""
     at = "" if step.step is None else tr(" in step {step}", step=step.step)
+    if not step.searched:
+        yield tr("NOTHING RECORDED{at}: nothing is known of its values", at=at)
+        return
     if not step.found:
         yield tr_count(
             "FINITE: every value of {count} rank{at}", "FINITE: every value of {count} ranks{at}", step.ranks, at=at

@@ -152,3 +152,10 @@ def test_a_rank_whose_data_are_bad_is_named_by_them_and_not_by_a_gradient(tmp_pa
             "  rank0 received it through MintDistributed.all_reduce.0.forward",
         ]
     ]
+
+
+def test_nothing_is_said_of_what_was_not_recorded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = step(tmp_path / "step3", {})
+    assert lines(folder) == [["NOTHING RECORDED in step 3: nothing is known of its values"]]
+    assert main(["overflow_check", "-i", str(folder), "-o", str(tmp_path / "out")]) == 0
+    assert "nothing was recorded, so nothing is known of its values" in capsys.readouterr().out
