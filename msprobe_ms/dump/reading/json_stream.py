@@ -22,8 +22,8 @@ from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.translation import tr, tr_join
 
-#: Bytes read at a time; more where one value alone is larger.
-_BLOCK = 1 << 20
+#: Bytes read at a time, so few that what is made of them stays in a core's cache; more where one value is larger.
+_BLOCK = 1 << 18
 #: Characters from the end of what was read within which the scanner may have missed the rest of a number or literal.
 _CUT = 16
 #: Characters of a value's end by which it is told from the ends of what it holds.
