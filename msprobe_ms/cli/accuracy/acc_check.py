@@ -79,7 +79,7 @@ def _add_selection(group: Any) -> None:
         "-f",
         "--filter_api",
         action="store_true",
-        help="of calls that differ only in the values of tensors, check only the first",
+        help="if several calls differ only in the values of tensors, check only the first of them",
     )
     group.add_argument(
         "--white_list", nargs="+", default=[], metavar="API", help="only these: sub, Mint.sub, Mint.sub.0"

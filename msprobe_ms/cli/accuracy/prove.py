@@ -57,7 +57,7 @@ def _prove(options: argparse.Namespace) -> int:
     from msprobe_ms.accuracy.proof.verdict import Finding
 
     question = _question(options)
-    logger.info(tr("running {entry} alone; this takes up to some minutes", entry=question.entry))
+    logger.info(tr("running {entry} alone; this may take a few minutes", entry=question.entry))
     with Workshop(reference_python=options.reference_python) as workshop:
         proof = prove(question, workshop)
     print_verdict(proof_lines(proof))
