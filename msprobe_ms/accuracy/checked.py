@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from msprobe_ms.accuracy.error_data import script_name
 from msprobe_ms.accuracy.judging.model import ApiResult, Status
 from msprobe_ms.accuracy.judging.reasons import was_left_out
 from msprobe_ms.dump.names import DEBUG, parse_entry
@@ -46,6 +47,12 @@ class Checked:
             directions = [name for name in ("forward", "backward") if getattr(result, name) not in (None, Status.SKIP)]
             counts.update([*directions, *(["calls"] if directions else [])])
         return counts
+
+    @property
+    def without_script(self) -> list[str]:
+        """Wrong calls whose tensors are kept, and of which there is no script."""
+        wrong = (result.name for result in self.results if Status.ERROR in (result.forward, result.backward))
+        return [name for name in wrong if self.errors is not None and not (self.errors / script_name(name)).is_file()]
 
     @property
     def lacking(self) -> int:

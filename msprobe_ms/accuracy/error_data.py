@@ -25,6 +25,11 @@ def error_folder(folder: Path, timestamp: str) -> Path:
     return folder / f"error_data_{timestamp}"
 
 
+def script_name(call: str) -> str:
+    """Return the name of the script of a call."""
+    return data_name(call, "reproduce", (), ".py")
+
+
 class ErrorData:
     """Writes the files of one call into a folder of all calls.
 
@@ -33,6 +38,8 @@ class ErrorData:
 
     def __init__(self, folder: Path, call: ApiCall, framework: str) -> None:
         self._folder, self._call, self._framework = folder, call, framework
+        #: What will be written, once it is known whether there is a script.
+        self._arrays: dict[str, np.ndarray] = {}
 
     def save(
         self,
@@ -40,12 +47,14 @@ class ErrorData:
         incoming: Sequence[TypedArray | None],
         results: Sequence[Sequence[Value] | None],
         gradients: Sequence[Sequence[Value] | None],
+        *,
+        script_needed: bool = False,
     ) -> Path | None:
         """Write tensors and script; ``results`` and ``gradients``: of the reference, then of the device.
 
-        Returns the script, or None where the call cannot be written as one. Raises OSError.
+        ``script_needed``: write nothing where there is no script. Returns the script, or None where the call cannot be
+        written as one. Raises OSError.
         """
-        DEFAULT.make_folder(self._folder)
         call = self._call
         scripted = ScriptedCall(
             call.name,
@@ -60,19 +69,24 @@ class ErrorData:
             [self._tree(each, "backward", "input", (str(n),)) for n, each in enumerate(incoming)],
             self._both("backward", gradients),
         )
-        return self._script(scripted)
-
-    def _script(self, scripted: ScriptedCall) -> Path | None:
-        file = self._folder / data_name(self._call.name, "reproduce", (), ".py")
+        file = self._folder / script_name(call.name)
         try:
             text = write_script(scripted, file.name)
         except MsprobeError:
+            if not script_needed:
+                self._write_arrays()
             return None
+        self._write_arrays()
         file.write_text(text, encoding="utf-8")
         return file
 
+    def _write_arrays(self) -> None:
+        DEFAULT.make_folder(self._folder)
+        for name, array in self._arrays.items():
+            np.save(self._folder / name, array, allow_pickle=False)
+
     def _tree(self, value: Value, direction: str, category: str, path: tuple[str, ...]) -> Any:
-        """A value with files in place of its tensors, which are written."""
+        """A value with files in place of its tensors, which are kept to be written."""
         number = iter(range(10**9))
 
         def saved(leaf: Any) -> Any:
@@ -81,13 +95,13 @@ class ErrorData:
             count = next(number)
             place = path if count == 0 else (*path, str(count))
             name = data_name(f"{self._call.name}.{direction}", category, place, ".npy")
-            np.save(self._folder / name, leaf.values, allow_pickle=False)
+            self._arrays[name] = leaf.values
             return TensorFile(name, leaf.dtype)
 
         return mapped(value, saved)
 
     def _both(self, direction: str, sides: Sequence[Sequence[Value] | None]) -> list[str | None]:
-        """Write the results of both sides; returns the reference's files."""
+        """Keep the results of both sides to be written; returns the reference's files."""
         names: list[str | None] = []
         for side, values in zip(_SIDES, sides, strict=True):
             for number, value in enumerate(values or ()):

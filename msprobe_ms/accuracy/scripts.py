@@ -154,6 +154,16 @@ for number, (gradient, reference) in enumerate(zip(gradients(call, arguments(), 
 """
 
 
+def no_script(name: str, prefix: str) -> str:
+    """Say that there is no script of a call, and why."""
+    return tr(
+        "{name}: no script can be written for it: a script calls public functions by their names, and calls recorded "
+        "as {prefix} are none",
+        name=name,
+        prefix=prefix,
+    )
+
+
 def write_script(call: ScriptedCall, file: str) -> str:
     """Return the text of a script, which is to be saved as ``file`` beside the files of tensors.
 
@@ -164,14 +174,7 @@ def write_script(call: ScriptedCall, file: str) -> str:
     spelling = _SPELLINGS.get(call.framework)
     path = spelling and spelling.prefixes.get(call.prefix)
     if spelling is None or path is None or not _is_recorded(path, call.api):
-        raise UsageError(
-            tr(
-                "{name}: no script can be written of functions of {framework} {prefix}",
-                name=call.name,
-                framework=call.framework,
-                prefix=call.prefix,
-            )
-        )
+        raise UsageError(no_script(call.name, call.prefix))
     floats: list[TensorFile] = []
     words = [*_positional(call.arguments, spelling, floats), *_keywords(call.arguments, spelling, floats)]
     backward = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msprobe_ms.accuracy.checked import Checked
@@ -86,3 +86,17 @@ def summary_lines(dump: Path | str, checked: Checked, *, drawn: bool = False) ->
         yield tr("file: {file}", file=file)
     if checked.errors is not None and checked.errors.is_dir():
         yield tr("tensors and scripts of wrong calls: {folder}", folder=checked.errors)
+        yield from _scriptless(checked.without_script)
+
+
+def _scriptless(names: Sequence[str]) -> Iterator[str]:
+    """How many wrong calls have tensors alone, and why."""
+    if names:
+        yield tr_count(
+            "  1 wrong call has no script, only tensors: a script calls public functions by their names, and calls "
+            "recorded as {prefixes} are none",
+            "  {count} wrong calls have no script, only tensors: a script calls public functions by their names, and "
+            "calls recorded as {prefixes} are none",
+            count=len(names),
+            prefixes=listed(dict.fromkeys(name.partition(".")[0] for name in names), _MOST_REASONS),
+        )

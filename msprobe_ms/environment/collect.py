@@ -145,6 +145,14 @@ def read_collection(path: Path) -> Collection:
     :raises UsageError: there is no such file
     :raises DumpFormatError: it is damaged, or something else
     """
+    if path.is_dir():
+        raise UsageError(
+            tr(
+                "{path}: is a folder; accepted is a collection, the .zip or .json that msprobe config_check -d -o FILE "
+                "writes",
+                path=path,
+            )
+        )
     try:
         content = json.loads(_content(path))
     except OSError as error:

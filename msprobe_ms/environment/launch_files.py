@@ -27,6 +27,14 @@ _LONGEST_WORD = 10_000
 
 def settings_of(file: Path) -> Iterator[Setting]:
     """Yield the settings that a file gives. Raises UsageError where it cannot be read."""
+    if file.is_dir():
+        raise UsageError(
+            tr(
+                "{file}: is a folder; name the files in it that hold settings: shell scripts (.sh), Python scripts "
+                "(.py), .yaml or .json",
+                file=file,
+            )
+        )
     try:
         if file.suffix.lower() in (".yaml", ".yml", ".json"):
             found = list(_flat(read_texts(file, _LONGEST)))

@@ -55,7 +55,8 @@ def write_gradients(comparison: GradientComparison, folder: Path) -> list[Path]:
 def _cells(row: GradientRow) -> list[Cell]:
     return [
         row.rank, row.step, row.name, row.golden, row.similarity, figure_cell(row.target_norm),
-        figure_cell(row.golden_norm), row.norm_ratio, row.elements, row.note,
+        figure_cell(row.golden_norm), row.norm_ratio, row.elements,
+        row.note or (tr("rounding alone") if row.rounding else ""),
     ]  # fmt: skip
 
 
@@ -91,6 +92,13 @@ def gradient_lines(comparison: GradientComparison) -> Iterator[str]:
         yield tr("  {told}", told=_told(row))
     if parting and len(parting.rows) > _TOLD:
         yield tr("  and {count} more of step {step}", count=len(parting.rows) - _TOLD, step=parting.step)
+    if rounding := comparison.rounding_alone:
+        yield tr_count(
+            "gradients that are rounding alone (they do not count): 1 parameter, {names}",
+            "gradients that are rounding alone (they do not count): {count} parameters, {names}",
+            count=len(rounding),
+            names=listed(rounding, _TOLD),
+        )
     yield from comparison.alone
     lone = [row for row in comparison.rows if not (row.name and row.golden)]
     if lone:
@@ -192,7 +200,7 @@ def _heat_map(rank: int, rows: Sequence[GradientRow], marked: set[int]) -> Itera
     steps = list(by_step)
     least: dict[str, float] = {}
     for row in known:
-        least[row.name] = min(least.get(row.name, 1.0), row.similarity or 0.0)
+        least[row.name] = min(least.get(row.name, 1.0), 1.0 if row.rounding else row.similarity or 0.0)
     shown_steps = steps[:_MOST_STEPS]
     cells = {(row.name, row.step): row for row in known}
     yield f"<h2>{escaped(tr('Rank {rank}', rank=rank))}</h2>"
@@ -222,6 +230,8 @@ def _heat_map(rank: int, rows: Sequence[GradientRow], marked: set[int]) -> Itera
 def _cell(row: GradientRow | None, marked: set[int]) -> str:
     if row is None or row.similarity is None:
         return '<td class="none">–</td>'
+    if row.rounding:
+        return f'<td class="none">{row.similarity:.3f}</td>'
     extra = " marked" if id(row) in marked else ""
     return f'<td class="{_shade(row.similarity)}{extra}">{row.similarity:.3f}</td>'
 

@@ -97,6 +97,8 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
             self._dumper = self._dumpers.now("PrecisionDebugger")
         #: Whether `start` (or `save`) came in a step that is selected; None while it has not come at all.
         self._reached: bool | None = None
+        #: Whether a step that was recorded holds something.
+        self._holds_something = False
         #: Whether the disk did not let this step be recorded: what comes of it later is no whole step.
         self._refused = False
         #: Which step it is, and how many are over.
@@ -301,7 +303,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
         self._finish(steps=1)
         self._dumpers.step_ended(step)
         if self._reached and not refused and step == max(self.config.step, default=None) and self.speaks:
-            say_last_step_ended(self.config)
+            say_last_step_ended(self.config, nothing=not self._holds_something)
 
     def _end_interrupted_step(self) -> None:
         """Do what an interrupted call of `step` did not come to."""
@@ -377,6 +379,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
                     tr("{nothing} in step {step}: debugger.save(tensor, name)", nothing=nothing, step=self._step),
                 )
             self._guarded("step", partial(opened.finish, self._unused))
+            self._holds_something |= not opened.left_nothing
         if self._debuggers.recording is self:
             self._debuggers.recording = None
         self._step, self._steps, self._open_step = self._step + steps, self._steps + steps, None

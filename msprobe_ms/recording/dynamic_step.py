@@ -264,6 +264,10 @@ class DynamicStep(Step):
         return self._dump.is_empty and self._process.is_mine
 
     @property
+    def left_nothing(self) -> bool:
+        return self.is_empty and (self._graphs is None or not self._graphs.has_entries)
+
+    @property
     def _holds_losses_alone(self) -> bool:
         recorder = self._recorder
         return recorder.saw_losses and not (recorder.saw_calls or self._errors.count) and self._process.is_mine

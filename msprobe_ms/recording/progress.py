@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 #: Entries from which on writing a step's files takes seconds.
 _LONG = 20_000
 
+#: Tasks that record only what is found wrong: where they record nothing, nothing is.
+CHECKS = ("overflow_check", "exception_dump")
+
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
@@ -43,13 +46,22 @@ def say_what_is_ignored(config: Config) -> None:
         logger.info(tr('precision "low" changes nothing: statistics are taken in float32 or wider, as with "high"'))
 
 
-def say_last_step_ended(config: Config) -> None:
-    """Say that all steps that are selected are over, in the words that users of msprobe wait for."""
+def say_last_step_ended(config: Config, *, nothing: bool) -> None:
+    """Say that all steps that are selected are over, in the words that users of msprobe wait for.
+
+    ``nothing``: no step holds an entry, which is no success but of a check, where it is the best of answers.
+    """
+    last = max(config.step)
+    if nothing and config.task not in CHECKS:
+        logger.warning(
+            tr("nothing was recorded: step {last} was the last that is selected, training goes on unrecorded", last=last)
+        )
+        return
     logger.info(
         tr(
             "msprobe ends successfully: step {max} was the last that is selected, training goes on "
             "unrecorded; the dump is in {dump_path}",
-            max=max(config.step),
+            max=last,
             dump_path=config.dump_path,
         )
     )
@@ -105,7 +117,7 @@ class Status:
             return
         seconds = time.monotonic() - self._began
         told = tr(
-            "{folder}: {entries}, {size} in {seconds:.1f} s",
+            "{folder}: {entries}, {size}; the step took {seconds:.1f} s, training included",
             folder=folder, entries=counted_entries(entries), size=_readable(_bytes_below(folder)), seconds=seconds,
         )  # fmt: skip
         logger.log(self._level, told)

@@ -54,6 +54,11 @@ class Step(ABC):
         """Whether there is neither an entry nor an error that explains why."""
 
     @property
+    def left_nothing(self) -> bool:
+        """The same of all that a step has written, asked once it is over."""
+        return self.is_empty
+
+    @property
     def saw_backward(self) -> bool:
         """Whether gradients have come back since the last ``start``."""
         return False

@@ -8,12 +8,15 @@ from msprobe_ms.accuracy.calls import ApiCall
 from msprobe_ms.accuracy.error_data import ErrorData
 from msprobe_ms.accuracy.execution.sides import Sides, Skip
 from msprobe_ms.accuracy.options import Options
+from msprobe_ms.accuracy.scripts import no_script
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.translation import tr
 
 
 def save_call(call: ApiCall, options: Options, folder: Path) -> Path:
     """Write a script of one call with its tensors, and the reference's results; returns the script.
+
+    Where there is no script, nothing is written.
 
     :raises UsageError: its arguments cannot be made, or the function cannot be named in a script
     """
@@ -28,19 +31,12 @@ def save_call(call: ApiCall, options: Options, folder: Path) -> Path:
         results, gradients = reference.outputs[0], reference.gradients[0] if reference.gradients else None
     try:
         script = ErrorData(folder, call, options.framework).save(
-            data.arguments, data.gradients or (), [results, None], [gradients, None]
+            data.arguments, data.gradients or (), [results, None], [gradients, None], script_needed=True
         )
     except OSError as error:
         raise UsageError(
             tr("{folder}: cannot be written: {strerror}", folder=folder, strerror=error.strerror or error)
         ) from error
     if script is None:
-        raise UsageError(
-            tr(
-                "{name}: no script can be written of functions of {framework} {prefix}",
-                name=call.name,
-                framework=options.framework,
-                prefix=call.prefix,
-            )
-        )
+        raise UsageError(no_script(call.name, call.prefix))
     return script

@@ -48,8 +48,7 @@ class RecordedStep(Mapping[str, RecordedCall]):
     def __getitem__(self, name: str) -> RecordedCall:
         dump = self._read()
         if dump is None or name not in dump.entries:
-            close = _close_to(name, self._entries())
-            hint = tr("; did you mean {names}?", names=tr_join(tr(" or "), close)) if close else ""
+            hint = _value_in(name, self) or _near(name, self._entries())
             raise KeyError(translated(tr("{name} was not recorded{hint}", name=repr(name), hint=hint)))
         return RecordedCall(dump.entries[name], dump.tensors)
 
@@ -113,6 +112,23 @@ def _choice(places: Collection[Place]) -> str:
 
 def _is_chosen(place: Place, step: int | None, rank: int | None) -> bool:
     return (step is None or place.step == step) and (rank is None or place.rank_number == rank)
+
+
+def _value_in(name: object, step: RecordedStep) -> str:
+    """Say how to ask for a value by the name that tables give it: that of the call with that of the value."""
+    parts = name.split(".") if isinstance(name, str) else []
+    for place in range(len(parts) - 1, 0, -1):
+        call, value = ".".join(parts[:place]), ".".join(parts[place:])
+        if call in step:
+            if value in step[call]:
+                return tr('; it is a value of that call: dump["{call}"]["{value}"]', call=call, value=value)
+            return tr("; the call {call} has {values}", call=call, values=listed(step[call], most=8))
+    return ""
+
+
+def _near(name: object, entries: Collection[str]) -> str:
+    close = _close_to(name, entries)
+    return tr("; did you mean {names}?", names=tr_join(tr(" or "), close)) if close else ""
 
 
 def _close_to(name: object, entries: Collection[str]) -> list[str]:

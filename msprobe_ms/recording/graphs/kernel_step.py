@@ -19,7 +19,7 @@ from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.recording.graphs import kernel_config
 from msprobe_ms.recording.graphs.kernel_config import NOWHERE, Document, Environment, plain_path
 from msprobe_ms.recording.hooks.apis import ApiHooks
-from msprobe_ms.recording.progress import Status
+from msprobe_ms.recording.progress import CHECKS, Status
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.start_arguments import TokenRange
@@ -32,10 +32,6 @@ from msprobe_ms.support.translation import tr, tr_list
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
-
-
-#: Tasks under which the framework dumps only what it finds wrong, and parameters.
-CHECKS = ("overflow_check", "exception_dump")
 
 
 class KernelStep(Step):

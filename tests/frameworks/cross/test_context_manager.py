@@ -230,7 +230,8 @@ def test_one_line_at_the_start_one_at_the_end(dump_path: Path, said: list[str]) 
     assert start == f"INFO recording every step at level L0, task tensor, to {dump_path}"
     files = [path.stat() for path in dump.path.rglob("*") if path.is_file()]
     written = sum({file.st_ino: file.st_size for file in files}.values())  # some are links of one another
-    assert end.startswith(f"INFO {dump.path}: 3 entries, {written / 1000:.1f} kB in ")
+    assert end.startswith(f"INFO {dump.path}: 3 entries, {written / 1000:.1f} kB; the step took ")
+    assert end.endswith(" s, training included")
 
 
 def test_other_ranks_are_quiet(dump_path: Path, said: list[str]) -> None:

@@ -526,6 +526,18 @@ def test_the_end_of_the_last_selected_step_is_said_once(dump_path: Path, caplog:
     assert successes == [[], [], *[[f"{said}; the dump is in {dump_path}"]] * 3]
 
 
+def test_a_list_that_selects_nothing_does_not_end_successfully(
+    dump_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    debugger, model = PrecisionDebugger(write_config(dump_path, step=[0], list=["nowhere"])), net()
+    one_step(debugger, model)
+    assert caplog.messages[-1] == (
+        "nothing was recorded: step 0 was the last that is selected, training goes on unrecorded"
+    )
+    assert not any("ends successfully" in message or "the dump is in" in message for message in caplog.messages)
+
+
 def test_a_run_that_recorded_something_ends_quietly(dump_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     debugger = PrecisionDebugger(write_config(dump_path, step=[0]))
     one_step(debugger, net())

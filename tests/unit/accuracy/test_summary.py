@@ -61,4 +61,15 @@ def test_the_folder_of_wrong_calls_is_told_where_there_is_one(tmp_path: Path) ->
     checked = Checked([WRONG], errors=tmp_path / "error_data")
     assert not any("error_data" in line for line in summary_lines("d", checked))
     (tmp_path / "error_data").mkdir()
+    (tmp_path / "error_data" / "Mint.exp.0.reproduce.py").touch()
     assert list(summary_lines("d", checked))[-1] == f"tensors and scripts of wrong calls: {tmp_path / 'error_data'}"
+
+
+def test_wrong_calls_without_a_script_are_counted_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "Mint.exp.0.reproduce.py").touch()
+    primitive = ApiResult("Primitive.silu.SiLU.0", Status.ERROR, None)
+    assert not any("no script" in line for line in summary_lines("d", Checked([WRONG], errors=tmp_path)))
+    assert list(summary_lines("d", Checked([PASSED, WRONG, primitive], errors=tmp_path)))[-1] == (
+        "  1 wrong call has no script, only tensors: a script calls public functions by their names, and calls "
+        "recorded as Primitive are none"
+    )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from msprobe_ms.environment.collect import collect
+import pytest
+
+from msprobe_ms.environment.collect import collect, read_collection
+from msprobe_ms.support.errors import UsageError
 
 
 def test_variables_of_a_shell_script_are_filled_in_but_for_secrets(tmp_path: Path) -> None:
@@ -13,3 +16,18 @@ def test_variables_of_a_shell_script_are_filled_in_but_for_secrets(tmp_path: Pat
     assert collect([tmp_path / "train.sh"], None, {})["hyperparameters"] == {
         "LR": 1e-4, "API_KEY": "(not kept)", "lr": 1e-4, "wd": 0.1, "header": "x ${API_KEY}",
     }  # fmt: skip
+
+
+def test_a_folder_is_told_what_is_accepted_in_its_place(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as settings:
+        collect([tmp_path], None, {})
+    assert str(settings.value) == (
+        f"{tmp_path}: is a folder; name the files in it that hold settings: shell scripts (.sh), Python scripts (.py), "
+        ".yaml or .json"
+    )
+    with pytest.raises(UsageError) as collection:
+        read_collection(tmp_path)
+    assert str(collection.value) == (
+        f"{tmp_path}: is a folder; accepted is a collection, the .zip or .json that msprobe config_check -d -o FILE "
+        "writes"
+    )

@@ -196,3 +196,47 @@ def test_layouts_of_the_other_framework_are_turned(tmp_path: Path) -> None:
 
     found = compared(write(tmp_path / "a", transposed), write(tmp_path / "b"))
     assert {row.similarity for row in found.rows} == {1.0}
+
+
+def test_a_gradient_that_is_rounding_alone_on_both_sides_is_named_and_not_marked(tmp_path: Path) -> None:
+    """A bias before a normalisation: zero in exact arithmetic, so that its signs are chance."""
+
+    def noise(seed: int) -> Change:
+        def changed(rank: int, step: int, name: str, gradient: np.ndarray) -> np.ndarray | None:
+            if name != "norm.bias":
+                return gradient
+            return np.random.default_rng((seed, step)).standard_normal(8).astype(np.float32) * np.float32(3e-8)
+
+        return changed
+
+    found = compared(write(tmp_path / "a", noise(1)), write(tmp_path / "b", noise(2)))
+    first, told = gradient_lines(found)
+    assert first.startswith("CONSISTENT: ")
+    assert told == "gradients that are rounding alone (they do not count): 1 parameter, norm.bias"
+    assert min(row.similarity or 0.0 for row in found.rows if row.name == "norm.bias") < 0.9
+    page, table, *_ = write_gradients(found, tmp_path / "out")
+    notes = {row["Note"] for row in csv.DictReader(table.open()) if row["Target Name"] == "norm.bias"}
+    assert notes == {"rounding alone"}
+    assert "marked" not in page.read_text().partition("<tbody>")[2].partition("</table>")[0]
+
+
+def test_a_gradient_that_is_tiny_on_one_side_only_counts(tmp_path: Path) -> None:
+    def vanished(rank: int, step: int, name: str, gradient: np.ndarray) -> np.ndarray | None:
+        return -gradient * np.float32(1e-8) if name == "norm.bias" else gradient
+
+    first, *others = gradient_lines(compared(write(tmp_path / "a", vanished), write(tmp_path / "b")))
+    assert first.startswith("DIVERGENT: the signs of gradients differ from step 0 on, most in norm.bias")
+    assert not any("rounding alone" in line for line in others)
+
+
+def test_gradients_that_are_small_throughout_count(tmp_path: Path) -> None:
+    """Small beside others of the same step is what rounding is, not small alone."""
+
+    def small(rank: int, step: int, name: str, gradient: np.ndarray) -> np.ndarray | None:
+        return gradient * np.float32(1e-9)
+
+    def turned(rank: int, step: int, name: str, gradient: np.ndarray) -> np.ndarray | None:
+        return gradient * np.float32(-1e-9 if name == "norm.bias" else 1e-9)
+
+    first, *_ = gradient_lines(compared(write(tmp_path / "a", turned), write(tmp_path / "b", small)))
+    assert first.startswith("DIVERGENT: the signs of gradients differ from step 0 on, most in norm.bias")

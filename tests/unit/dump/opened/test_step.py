@@ -85,3 +85,17 @@ def test_a_name_like_none_has_no_proposal() -> None:
     with pytest.raises(KeyError) as missing:
         msprobe_ms.load(GOLDEN)["zzzzzzz"]
     assert str(missing.value) == "\"'zzzzzzz' was not recorded\""
+
+
+def test_the_full_name_of_a_value_is_told_as_call_and_value() -> None:
+    """compare prints values by one name; ``load`` has calls, and their values in them."""
+    dump = msprobe_ms.load(GOLDEN)
+    name = next(each for each in dump if ".Linear.forward." in each)
+    with pytest.raises(KeyError) as there:
+        dump[f"{name}.output.0"]
+    assert f'; it is a value of that call: dump["{name}"]["output.0"]' in str(there.value)
+    with pytest.raises(KeyError) as none:
+        dump[f"{name}.output.9"]
+    assert f"; the call {name} has {', '.join(list(dump[name])[:2])}" in str(none.value)
+    with pytest.raises(KeyError, match="did you mean"):
+        dump[name.replace("Linear", "Linaer")]
