@@ -45,7 +45,6 @@ doctor: examine probe
 dump: columns model
 dump/kernels: entries index kernel_files launches reduce
 dump/opened: calls
-dump/reading: items
 dump/writing: export
 environment: collect report
 frameworks: api_calls base compiled_call dropout framework_runner gradient_graph graph_observer kernel_dump msadapter
