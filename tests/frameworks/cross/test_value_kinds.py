@@ -17,7 +17,7 @@ from recording import step_folder, write_config
 
 from msprobe_ms.cli.main import main
 from msprobe_ms.comparison.model import Comparison, Row
-from msprobe_ms.comparison.reporting.profiles.base import Block, lines
+from msprobe_ms.comparison.reporting.profiles.base import blocks
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.reader import read_dump
@@ -174,8 +174,8 @@ def test_cells_of_real_data(dumps: Dumps, target: str, golden: str) -> None:
     comparison = dumps.compared(target, golden, "tensor", changed=True)
     columns = Options().report.columns("tensor", stack=False)
     cells = {
-        line.target.entry.partition(".")[0]: {column.title: column.cells(Block([line]))[0] for column in columns}
-        for line in lines(comparison)
+        block.lines[0].target.entry.partition(".")[0]: {column.title: column.cells(block)[0] for column in columns}
+        for block in blocks(comparison, 1)
     }
     ours, theirs = arrays(CHANGED), arrays(BASE)
     for name in (*PLAIN, "bool", "huge"):

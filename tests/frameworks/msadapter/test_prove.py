@@ -92,7 +92,7 @@ def test_a_setting_and_a_gradient_are_named(tmp_path: Path) -> None:
     setting = json.loads(file.read_text())
     gradient, api = json.loads((tmp_path / "proofs.json").read_text())
     assert setting["sentence"].startswith(
-        "the setting `approximate` differs: 'tanh' in MSAdapter's GELU, 'none' in PyTorch's GELU; "
+        "the setting `approximate` differs: 'tanh' in MSAdapter's GELU, 'none' in PyTorch's GELU. "
     )
     assert gradient["finding"] == "input"
     assert "MSAdapter's Linear is right, but the gradient that arrives at it already differs" in gradient["sentence"]
