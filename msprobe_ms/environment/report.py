@@ -62,8 +62,8 @@ def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
     verdict = tr("DIFFERENT") if differing else alike
     yield (
         tr(
-            "{verdict}: {differing} of {count} settings differ and change results; {counts} differ and may change "
-            "them ({by_section})",
+            "{verdict}: settings that differ and change results: {differing} of {count}; that differ and may change "
+            "them: {counts} ({by_section})",
             verdict=verdict,
             differing=differing,
             count=len(compared),

@@ -54,7 +54,10 @@ def say_last_step_ended(config: Config, *, nothing: bool) -> None:
     last = max(config.step)
     if nothing and config.task not in CHECKS:
         logger.warning(
-            tr("nothing was recorded: step {last} was the last that is selected, training goes on unrecorded", last=last)
+            tr(
+                "nothing was recorded: step {last} was the last that is selected, training goes on unrecorded",
+                last=last,
+            )
         )
         return
     logger.info(

@@ -12,7 +12,7 @@ from msprobe_ms.comparison.pairing.rules.modules import NOWHERE, CellRules
 from msprobe_ms.comparison.pairing.updates import PARAMETER_SYNONYMS
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.text import listed
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_count
 
 #: Components that wrappers put in front of or between names, and that no layer is called.
 _WRAPPERS = frozenset(
@@ -231,8 +231,10 @@ class _Readings:
         met = self._count - len(self.unmet)
         logger.log(
             logging.INFO if met else logging.WARNING,
-            tr(
-                "{rules} of the layer and cell mapping meet no parameter of the target: {unmet}{hint}",
+            tr_count(
+                "{rules} of the layer and cell mapping matches no parameter of the target: {unmet}{hint}",
+                "{rules} of the layer and cell mapping match no parameter of the target: {unmet}{hint}",
+                count=len(self.unmet) if met else 2,  # of all together
                 rules=tr("{count} of {all} rules", count=len(self.unmet), all=self._count) if met else tr("the rules"),
                 unmet=listed(self.unmet, most=10),
                 hint=tr(" (modules without parameters have none)") if met else "",

@@ -246,7 +246,7 @@ def _row_lines(row: WeightRow) -> Iterator[str]:
         told = tr("deviation cannot be measured (NaN or infinite)")
     else:
         told = tr(
-            "deviates by {deviation:.3g} times its size (tolerance {tolerance:.3g})",
+            "deviates by {deviation:.3g} of its size (tolerance {tolerance:.3g})",
             deviation=row.deviation,
             tolerance=row.tolerance,
         )

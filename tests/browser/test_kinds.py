@@ -31,7 +31,7 @@ def test_a_comparison(opened: Open, tmp_path: Path) -> None:
     page.until("document.querySelector('.asked')")
     assert page.text(".asked") == "explanations tried: nothing explains it"
     page.page.locator(".asked summary").press("Enter")
-    assert "explanations that apply allow: rounding up to" in page.text(".asked")
+    assert "too small to explain it" in page.text(".asked")
     assert "explanations that do not apply: " in page.text(".asked")
     told = json.loads((tmp_path / "bad" / "rank0" / "dump.json").read_text())["data"]["Cell.fc.Dense.forward.0"][
         "output"

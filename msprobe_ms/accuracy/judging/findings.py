@@ -47,7 +47,7 @@ def place(where: tuple[int, ...]) -> str:
 
 def beside(b: np.ndarray, d: np.ndarray, where: tuple[int, ...]) -> str:
     """Tell the element of both sides at a place."""
-    return tr("{value}, reference {right}", value=shown(d[where]), right=shown(b[where]))
+    return tr("{value} instead of {right}", value=shown(d[where]), right=shown(b[where]))
 
 
 def shown(value: np.generic) -> str:

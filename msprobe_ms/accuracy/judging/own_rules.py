@@ -153,13 +153,13 @@ def _rounding(
     }
     if status is Status.ERROR or known:
         message = known + tr(
-            "{count} off by more than is allowed; most at {place}: {values}, {error:.4g} ULP of {name}, "
+            "{count} off by more than is allowed; the largest error is at {place}: {values}, {error:.4g} ULP of {name}, "
             "{allowed:.4g} allowed",
             **told,
         )
     else:
         message = tr(
-            "{count} off by more than is expected; most at {place}: {values}, {error:.4g} ULP of {name}, "
+            "{count} off by more than is expected; the largest error is at {place}: {values}, {error:.4g} ULP of {name}, "
             "{allowed:.4g} expected, more than {limit:.4g} would be an error",
             **told,
             limit=limit * found[ALLOWED],

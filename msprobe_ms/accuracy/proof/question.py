@@ -160,6 +160,17 @@ def _first_of_many(total: Path, content: Mapping[str, Any]) -> Path:
     return total.with_name(f"{SUMMARY}_{chosen}_{total.stem.rpartition('_')[2]}.json")
 
 
+def _no_origin(path: Path, verdict: object) -> str:
+    """Say why a report has no call to prove anything of."""
+    if verdict == "consistent":
+        return tr(
+            "{path}: the report is CONSISTENT, there is nothing to prove; to prove a call all the same, choose it with "
+            "--node",
+            path=path,
+        )
+    return tr("{path}: names no origin of an error; choose a call with --node", path=path)
+
+
 def _reported(path: Path, content: Mapping[str, Any], node: str | None, options: Options) -> Question:
     origins = [each for each in _list(content, "origins") if isinstance(each.get("target"), str)]
     dumps = content.get("dumps")
@@ -168,7 +179,7 @@ def _reported(path: Path, content: Mapping[str, Any], node: str | None, options:
     target, golden = (_one(Path(dumps[side])) for side in ("target", "golden"))
     if node is None:
         if not origins:
-            raise UsageError(tr("{path}: names no origin of an error; choose a call with --node", path=path))
+            raise UsageError(_no_origin(path, content.get("verdict")))
         chosen = origins[0]
     else:
         chosen = next((each for each in origins if each["target"].startswith(node)), {})

@@ -195,8 +195,8 @@ def _noise(target: Call, golden: Call, sides: Sides) -> float:
 
 def _of_module(target: str, golden: str, titles: tuple[str, ...], found: Explanation) -> Proof:
     sentence = tr(
-        "a setting differs, as far as statistics tell: the results are as far apart as if {title} had {told} and "
-        "{other} had {usual}",
+        "{title} has another setting than {other}, as far as statistics tell: the results are as far apart as with "
+        "{told} against {usual}",
         title=titles[0],
         told=found.told,
         other=titles[1],
@@ -212,7 +212,11 @@ def _of_module(target: str, golden: str, titles: tuple[str, ...], found: Explana
 
 
 def _changes(change: float, recorded: float, *, explains: bool) -> str:
-    so = tr("this explains it") if explains else tr("this alone does not explain it")
+    so = (
+        tr("near enough, as random data is not the recorded data: this explains it")
+        if explains
+        else tr("this alone does not explain it")
+    )
     return tr(
         "{change}; the norms in the two dumps differ by {recorded}: {so}",
         change=percent(change),

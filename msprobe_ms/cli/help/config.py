@@ -58,7 +58,7 @@ def _listing(samples: Any) -> list[str]:
     width = max(len(name) for name, _ in rows)
     lines = [
         tr(
-            "{name}  {purpose} ({cost}) [{file}.json]",
+            "{name}  {purpose} (cost: {cost}) [{file}.json]",
             name=name.ljust(width), purpose=found.purpose, cost=found.cost, file=found.name,
         )
         for name, found in rows

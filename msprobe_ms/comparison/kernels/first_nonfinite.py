@@ -27,6 +27,8 @@ from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.translation import tr
 
 _Test = Callable[[Item], str]
+#: The state of the parameters of a Cell.
+PARAMETERS = "parameters"
 #: What the names of files with these answers begin with.
 _BEGINNING = "anomaly_analyze_"
 
@@ -42,6 +44,7 @@ class NonFiniteValue:
     ``scope``   the path of a compiled kernel; "" for others
     ``file``    the tensor's file, or the table that holds its statistics; "" where neither is known
     ``called``  the source line; "" where none is known
+    ``weight``  the parameter of an enclosing Cell that it is; "" where none is
     """
 
     entry: str
@@ -51,6 +54,7 @@ class NonFiniteValue:
     scope: str = ""
     file: str = ""
     called: str = ""
+    weight: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,8 @@ def source_of(value: NonFiniteValue) -> str:
     parsed = parse_entry(value.entry)
     if value.item.startswith("parameters."):
         return tr("a weight")
+    if value.weight:
+        return tr("the weight {name}", name=value.weight)
     if is_update(parsed):
         return tr("what an optimizer keeps from step to step, or a gradient")
     if parsed is not None and parsed.direction == BACKWARD:
@@ -278,8 +284,7 @@ def _is_overwritten(dump: Dump, item: Item, outputs: Sequence[Item]) -> bool:
 
 
 def _is_same(dump: Dump, item: Item, other: Item) -> bool:
-    # As texts NaN equals NaN.
-    if str(_statistics(item)) != str(_statistics(other)):
+    if _figures(item) != _figures(other):
         return False
     try:
         return np.array_equal(dump.tensors.load(item), dump.tensors.load(other), equal_nan=True)
@@ -319,7 +324,27 @@ def _bad(dump: Dump, entry: Entry, item: Item) -> NonFiniteValue:
         entry.scope,
         dump.tensors.where(item),
         called,
+        _weight(dump, entry, item),
     )
+
+
+def _weight(dump: Dump, entry: Entry, item: Item) -> str:
+    """The one recorded parameter of the Cells around a call that an input of it is; "" where that is not certain."""
+    if item.state != "input":
+        return ""
+
+    def alike(other: Item) -> bool:
+        return _figures(other) == _figures(item)
+
+    around = (dump.entries[name] for name in ancestors(dump.entries, entry.name) if name in dump.entries)
+    found = [each.name for cell in around for each in cell.items if each.state == PARAMETERS and alike(each)]
+    inputs = [each for each in entry.items if each.state == "input" and alike(each)]
+    return found[0] if len(found) == 1 and len(inputs) == 1 else ""
+
+
+def _figures(item: Item) -> str:
+    """As a text, in which NaN equals NaN; the names of dtypes are those of one framework."""
+    return str(_statistics(item))
 
 
 def _holds(item: Item) -> str:

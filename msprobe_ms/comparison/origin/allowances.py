@@ -22,13 +22,11 @@ def describe_explanations(row: Row, tried: Sequence[tuple[str, Allowance | None]
 
 def describe_allowances(row: Row, tried: Sequence[tuple[str, Allowance | None]], *, in_full: bool = True) -> str:
     """The same without the name of the row; ``in_full``: also name the explanations that do not apply."""
-    allowed = [
-        tr("{name} {amount}", name=tr(name), amount=_amount(each.up_to)) for name, each in tried if each is not None
-    ]
+    allowed = [(tr(name), each.up_to) for name, each in tried if each is not None]
     silent = tuple(name for name, each in tried if each is None)
     parts = [_outcome(row)]
     if allowed:
-        parts.append(tr("explanations that apply allow: {allowed}", allowed=tr_join(", ", allowed)))
+        parts.append(_allowed(row, allowed))
     if silent and not in_full:
         parts.append(
             tr_count("1 other explanation does not apply", "{count} other explanations do not apply", count=len(silent))
@@ -53,6 +51,20 @@ def _outcome(row: Row) -> str:
     if explained.effect is Effect.HOLDS:
         return tr("judged by {up_to:.3g}, which is less than its tolerance", up_to=explained.up_to)
     return tr("explained by {by}", by=tr(explained.by))
+
+
+def _allowed(row: Row, allowed: Sequence[tuple[str, float]]) -> str:
+    """What each explanation that applies lets pass; where none is enough, that they are too small."""
+    if row.explained is None and not row.inherited_from and all(math.isfinite(up_to) for _, up_to in allowed):
+        named = [tr("{name} ({amount})", name=name, amount=_amount(up_to)) for name, up_to in allowed]
+        return tr_count(
+            "{allowed} is too small to explain it",
+            "{allowed} are too small to explain it",
+            count=len(named),
+            allowed=tr_join(tr(" and "), [*([tr_join(", ", named[:-1])] if named[1:] else []), named[-1]]),
+        )
+    each = [tr("{name} {amount}", name=name, amount=_amount(up_to)) for name, up_to in allowed]
+    return tr("explanations that apply allow: {allowed}", allowed=tr_join(", ", each))
 
 
 def _amount(up_to: float) -> str:

@@ -12,6 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from decimal import ROUND_CEILING, Context
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +57,7 @@ def describe_difference(row: Row) -> str:
         if math.isinf(row.deviation):
             return shapes
         return tr(
-            "{shapes} and deviates by {deviation:.3g} times its size (tolerance {held_to:.3g})",
+            "{shapes} and deviates by {deviation:.3g} of its size (tolerance {held_to:.3g})",
             shapes=shapes,
             deviation=row.deviation,
             held_to=row.held_to,
@@ -64,7 +65,7 @@ def describe_difference(row: Row) -> str:
     if row.deviation == math.inf and target is not None and golden is not None:
         return _beyond_measure(suffix, target, golden)
     return tr(
-        "{suffix} deviates by {deviation:.3g} times its size (tolerance {held_to:.3g})",
+        "{suffix} deviates by {deviation:.3g} of its size (tolerance {held_to:.3g})",
         suffix=suffix,
         deviation=row.deviation,
         held_to=row.held_to,
@@ -77,7 +78,7 @@ def describe_briefly(row: Row) -> str:
     if "has shape" in difference:
         return tr("{suffix} has another shape", suffix=_suffix(row))
     if "(tolerance" in difference:
-        return tr("{suffix} deviates by {deviation:.3g} times its size", suffix=_suffix(row), deviation=row.deviation)
+        return tr("{suffix} deviates by {deviation:.3g} of its size", suffix=_suffix(row), deviation=row.deviation)
     return difference
 
 
@@ -167,7 +168,9 @@ def describe_required(required: float, tolerance: float | None) -> str:
         return ""
     excess = describe_excess(required, tolerance)
     times = tr("{excess}; ", excess=excess) if excess else ""
-    return tr("{times}a tolerance of {required} would accept it", times=times, required=_rounded_up(required))
+    return tr(
+        "{times}a tolerance of {required} (rounded up) would accept it", times=times, required=_rounded_up(required)
+    )
 
 
 def describe_excess(required: float, tolerance: float | None) -> str:
@@ -178,11 +181,13 @@ def describe_excess(required: float, tolerance: float | None) -> str:
 
 
 def _rounded_up(value: float) -> str:
-    """Three digits, never less than the value."""
-    text = f"{value:.2e}"
-    if float(text) < value:
-        text = f"{value * 1.005:.2e}"
-    return f"{float(text):.3g}" if value < 1000 or value >= 1e6 else f"{float(text):.0f}"
+    """Three digits, the next that are not less than the value.
+
+    >>> _rounded_up(0.029411), _rounded_up(0.0294), _rounded_up(123456.0)
+    ('0.0295', '0.0294', '124000')
+    """
+    up = float(Context(prec=3, rounding=ROUND_CEILING).create_decimal(repr(float(value))))
+    return f"{up:.3g}" if up < 1000 or up >= 1e6 else f"{up:.0f}"
 
 
 def _shape(shape: object) -> str:

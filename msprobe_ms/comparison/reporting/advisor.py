@@ -97,7 +97,8 @@ def own_advice(comparison: Comparison) -> str:
     Rows are counted as a spreadsheet does, titles are row 1.
     """
     return "\n".join(
-        f"Detection Type: {found.detection}\n{_text(str(found.row or 'NA'), found.suspect, translated(found.advice))}"
+        f"Detection Type: {found.detection}\nRow in compare_result: {found.row or 'NA'}\n"
+        f"{_suspect(found.suspect, translated(found.advice))}"
         for found in detect(comparison)
     )
 
@@ -135,7 +136,11 @@ def advice(comparison: Comparison) -> str:
 
 
 def _text(number: str, suspect: str, expert: str) -> str:
-    return f"Line: {number}\nSuspect Nodes: {printable(suspect)}\nExpert Advice: {printable_lines(expert)}\n"
+    return f"Line: {number}\n{_suspect(suspect, expert)}"
+
+
+def _suspect(suspect: str, expert: str) -> str:
+    return f"Suspect Nodes: {printable(suspect)}\nExpert Advice: {printable_lines(expert)}\n"
 
 
 def _advice(name: str, direction: str, state: str) -> str:

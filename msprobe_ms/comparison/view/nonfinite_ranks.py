@@ -132,6 +132,14 @@ def _word(kind: str) -> str:
     return tr("NAN") if kind == "NaN" else tr("INFINITY")
 
 
+def _head(step: NonFiniteStep, at: str) -> str:
+    """How the verdict begins; of a later step it does not say that this is the first one."""
+    if step.earlier is None:
+        return tr("{kind}: first{at}", kind=_word(step.kind), at=at)
+    kind = "NaN" if step.kind == "NaN" else tr("infinity")
+    return tr("step {step}: {kind} first", step=step.step, kind=kind)
+
+
 def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
     """Say which rank and call produced the first NaN of a step, and how it spread."""
     at = "" if step.step is None else tr(" in step {step}", step=step.step)
@@ -143,6 +151,7 @@ def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
             "FINITE: every value of {count} rank{at}", "FINITE: every value of {count} ranks{at}", step.ranks, at=at
         )
         return
+    head = _head(step, at)
     handed = {rank: each for rank, each in step.found.items() if each.handed_by}
     own = [rank for rank in step.found if rank not in handed and rank not in step.first]
     if step.first:
@@ -152,9 +161,8 @@ def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
             tr(" (and {names_of} at the same time)", names_of=names_of(step.first[1:])) if len(step.first) > 1 else ""
         )
         yield tr(
-            "{kind}: first{at} on {rank}{others}{phase}, at {item}",
-            kind=_word(step.kind),
-            at=at,
+            "{head} on {rank}{others}{phase}, at {item}",
+            head=head,
             rank=rank,
             others=others,
             phase=tr(", {phase}", phase=each.phase) if step.ranks > 1 or each.phase != BEFORE else "",
@@ -177,10 +185,9 @@ def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
         through = next(iter(handed.values()))
         yield (
             tr(
-                "{kind}: first{at} in the result of {handed_by} on {names_of}, although their inputs to "
+                "{head} in the result of {handed_by} on {names_of}, although their inputs to "
                 "it are finite: the exchange itself produced it, or a rank that was not recorded",
-                kind=_word(step.kind),
-                at=at,
+                head=head,
                 handed_by=through.handed_by,
                 names_of=names_of(list(handed)),
             )

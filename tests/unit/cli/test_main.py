@@ -62,7 +62,7 @@ def test_the_new_form_says_where_the_error_begins(
     assert detection == "Detection Type: inconsistent input"
     assert suspect == "Suspect Nodes: Functional.layer_norm.2.forward.input.2"
     (table,) = (tmp_path / "out").glob("compare_result_*.xlsx")
-    cell = openpyxl.load_workbook(table).active.cell(int(line.removeprefix("Line: ")), 1)
+    cell = openpyxl.load_workbook(table).active.cell(int(line.removeprefix("Row in compare_result: ")), 1)
     assert (cell.value, cell.fill.fgColor.rgb) == ("Functional.layer_norm.2.forward.input.2", "FFFF9C9C")
 
 

@@ -57,10 +57,12 @@ def test_weights_without_counterparts_are_not_compared_rather_than_different() -
         return {section: {} for section in SECTIONS} | {"weights": {name: {"norm": 1.0} for name in names}}
 
     (said, names_differ) = environment_lines(compare_collections(side("a", "b"), side("c")))
-    assert said.startswith("MOSTLY EQUAL: 0 of 0 settings differ and change results; 0 differ and may change them")
+    assert said.startswith(
+        "MOSTLY EQUAL: settings that differ and change results: 0 of 0; that differ and may change them: 0"
+    )
     assert "3 weights not compared" in said and names_differ.startswith("  names that differ between")
     said, warning = environment_lines(compare_collections(side("a", "b"), side("a")))
-    assert "1 differ and may change them" in said and warning == "  warning: weights b: only in the target"
+    assert "that differ and may change them: 1" in said and warning == "  warning: weights b: only in the target"
 
 
 def test_equal_environments_are_equal_however_they_are_spelled(tmp_path: Path) -> None:
@@ -183,7 +185,10 @@ def test_the_command_collects_compares_and_tells_by_its_status(
     sides = [str(tmp_path / f"{side}.zip") for side in ("target", "golden")]
     assert main(["config_check", "-c", *sides, "-o", str(tmp_path / "out"), "--csv", "--exit-code"]) == 1
     shown = capsys.readouterr().out.splitlines()
-    assert shown[0].startswith("DIFFERENT: 1 of ") and "dataset not collected" in shown[0]
+    assert (
+        shown[0].startswith("DIFFERENT: settings that differ and change results: 1 of ")
+        and "dataset not collected" in shown[0]
+    )
     assert shown[1] == "  error: hyperparameters learning_rate: 0.001, golden 0.0001"
     (page,), (table,) = ((tmp_path / "out").glob(f"config_check_*.{kind}") for kind in ("html", "csv"))
     assert shown[-2:] == [f"report: {page}", f"table: {table}"]

@@ -89,7 +89,7 @@ def test_rules_that_compare_wrote_hold_with_and_without_the_network(
     (told,) = {(record.levelname, record.message) for record in caplog.records}
     assert told == (
         "INFO",
-        "1 of 4 rules of the layer and cell mapping meet no parameter of the target: Layer.gelu "
+        "1 of 4 rules of the layer and cell mapping matches no parameter of the target: Layer.gelu "
         "(modules without parameters have none)",
     )
 
@@ -99,7 +99,7 @@ def test_rules_that_meet_nothing_at_all_are_a_warning(caplog: pytest.LogCaptureF
     (told,) = {(record.levelname, record.message) for record in caplog.records}
     assert told == (
         "WARNING",
-        "the rules of the layer and cell mapping meet no parameter of the target: TopLayer.c, e",
+        "the rules of the layer and cell mapping match no parameter of the target: TopLayer.c, e",
     )
 
 

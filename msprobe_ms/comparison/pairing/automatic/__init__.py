@@ -49,8 +49,8 @@ _WITH_MODULES = ("L0", "mix")
 
 _HEAD = tr("""\
 # This layer mapping was found from the two dumps. First comes the class of the parent; below it stands a line for each
-# child, "child: its name in the golden". The number behind a line (0 to 1) says how sure the pairs are that the line
-# makes: the lowest of their confidences. Correct this file where it is wrong, and give it with -lm FILE.
+# child, "child: its name in the golden". The number behind a line (0 to 1) is the confidence of this line: the lowest
+# among the pairs it makes. Correct this file where it is wrong, and give it with -lm FILE.
 """)
 
 

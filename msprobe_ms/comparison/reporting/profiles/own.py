@@ -212,7 +212,7 @@ def _plainly(in_full: Callable[[Row, str], str], row: Row) -> str:
 def _plainly_inherited(row: Row) -> str:
     """What most of all reasons say, in one message instead of two."""
     return tr(
-        "It deviates by {deviation:.3g} times its size, beyond the tolerance {held_to:.3g}, "
+        "It deviates by {deviation:.3g} of its size, beyond the tolerance {held_to:.3g}, "
         "inherited from {inherited_from}.",
         deviation=row.deviation,
         held_to=row.held_to,

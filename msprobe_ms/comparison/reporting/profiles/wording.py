@@ -59,7 +59,7 @@ def differences(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[st
 
 def deviates(row: Row) -> str:
     return tr(
-        "It deviates by {deviation:.3g} times its size, beyond the tolerance {held_to:.3g}",
+        "It deviates by {deviation:.3g} of its size, beyond the tolerance {held_to:.3g}",
         deviation=row.deviation,
         held_to=row.held_to,
     )

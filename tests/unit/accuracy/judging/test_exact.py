@@ -36,13 +36,13 @@ def test_how_far_the_unequal_are_apart_is_told() -> None:
     bench, device = (TypedArray("float32", np.array([1.0, value], np.float32)) for value in (2.0, 2.0 + 2.0**-21))
     found = judge_exact(bench, device, None)
     assert (found.status, found.figures[ULP], found.figures[EXCESS]) == (Status.ERROR, 2.0, math.inf)
-    assert found.message == "1 of 2 elements is unequal; first at (1): 2.00000048, reference 2"
+    assert found.message == "1 of 2 elements is unequal; first at (1): 2.00000048 instead of 2"
 
 
 def test_of_integers_no_ulp_is_told() -> None:
     found = judge_exact(TypedArray("int32", np.array([[1]])), TypedArray("int32", np.array([[2]])), None)
     assert (found.figures[ULP], found.message) == (
-        None, "1 of 1 element is unequal; first at (0, 0): 2, reference 1",
+        None, "1 of 1 element is unequal; first at (0, 0): 2 instead of 1",
     )  # fmt: skip
     one, other = (TypedArray("int32", np.array([[value]])) for value in (1, 2))
     assert judge_exact(one, other, 1.0).status is Status.PASS

@@ -22,5 +22,5 @@ def test_places() -> None:
 
 def test_values_of_every_kind_are_shown() -> None:
     one, other = np.array([1, 2]), np.array([0.1 + 2j, 3])
-    assert beside(one, other, (0,)) == "0.1+2j, reference 1"
-    assert beside(np.array(True), np.array(1 / 3), ()) == "0.333333333, reference True"
+    assert beside(one, other, (0,)) == "0.1+2j instead of 1"
+    assert beside(np.array(True), np.array(1 / 3), ()) == "0.333333333 instead of True"

@@ -48,6 +48,19 @@ def test_the_latest_report_of_a_folder_and_its_first_origin(tmp_path: Path, dump
     assert question_of(tmp_path, "Torch.abs.0", Options()).entry == "Torch.abs.0.forward"
 
 
+def test_of_a_consistent_report_there_is_nothing_to_prove(tmp_path: Path, dumps: dict[str, str]) -> None:
+    file = report(tmp_path, "20260101000000", dumps=dumps, origins=[], verdict="consistent")
+    with pytest.raises(UsageError) as consistent:
+        question_of(tmp_path, None, Options())
+    assert str(consistent.value) == (
+        f"{file}: the report is CONSISTENT, there is nothing to prove; to prove a call all the same, choose it with "
+        "--node"
+    )
+    report(tmp_path, "20260101000000", dumps=dumps, origins=[], verdict="divergent")
+    with pytest.raises(UsageError, match="names no origin of an error; choose a call with --node"):
+        question_of(tmp_path, None, Options())
+
+
 def test_of_many_ranks_the_one_to_look_at_first(tmp_path: Path, dumps: dict[str, str]) -> None:
     stamp = "20260101000000"
     pairs = [{"step": step, "rank": rank, "verdict": "divergent" if step else "consistent",
@@ -61,6 +74,19 @@ def test_of_many_ranks_the_one_to_look_at_first(tmp_path: Path, dumps: dict[str,
 
 
 @pytest.mark.parametrize("ranks", [[], [3], [{"verdict": "divergent"}], [{"verdict": "divergent", "reports": "../x"}]])
+def test_of_a_consistent_report_there_is_nothing_to_prove(tmp_path: Path, dumps: dict[str, str]) -> None:
+    file = report(tmp_path, "20260101000000", dumps=dumps, origins=[], verdict="consistent")
+    with pytest.raises(UsageError) as consistent:
+        question_of(tmp_path, None, Options())
+    assert str(consistent.value) == (
+        f"{file}: the report is CONSISTENT, there is nothing to prove; to prove a call all the same, choose it with "
+        "--node"
+    )
+    report(tmp_path, "20260101000000", dumps=dumps, origins=[], verdict="divergent")
+    with pytest.raises(UsageError, match="names no origin of an error; choose a call with --node"):
+        question_of(tmp_path, None, Options())
+
+
 def test_of_many_ranks_none_of_which_diverges_nothing_is_asked(tmp_path: Path, ranks: list[Any]) -> None:
     report(tmp_path, "20260101000000", ranks=ranks, first_rank={"ranks": 3})
     with pytest.raises(UsageError, match="no pair of dumps in it diverges"):

@@ -42,8 +42,9 @@ def described(
 def test_an_origin_says_that_nothing_explains_it_and_what_follows_what_does() -> None:
     golden = step((2, 3), (3, 4), (4, 5))
     _, (first, second, *_) = described(step((2, 3.1), (3.1, 4.1), (4.1, 5)), golden)
-    assert first.startswith("output.0: nothing explains it; explanations that apply allow: rounding up to ")
-    assert "propagated error up to " in first and first.endswith("do not apply")
+    assert first.startswith("output.0: nothing explains it; rounding (up to ")
+    assert " and propagated error (up to " in first and ") are too small to explain it; " in first
+    assert first.endswith("do not apply")
     explained = "input.0: explained by inherited error; explanations that apply allow: inherited error to any extent, "
     assert second.startswith(explained)
 

@@ -21,7 +21,7 @@ def test_the_first_node_whose_inputs_agree_and_whose_output_does_not() -> None:
     assert found.target == "Cell.layers.0.norm.LayerNorm.forward.0.output.0"
     assert found.state == "output"
     assert found.metrics["deviation"] == pytest.approx(400e-5)
-    assert found.reason.startswith("output.0 deviates by 0.004 times its size (tolerance 1e-05), though its inputs ")
+    assert found.reason.startswith("output.0 deviates by 0.004 of its size (tolerance 1e-05), though its inputs ")
 
 
 def test_other_data_is_the_origin_where_the_inputs_of_what_encloses_it_were_not_compared() -> None:

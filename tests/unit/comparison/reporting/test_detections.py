@@ -221,7 +221,7 @@ def test_the_file(tmp_path: Path) -> None:
     assert text == own_advice(comparison)
     for block in text.split("\n\n"):
         titles = [line.partition(": ")[0] for line in block.splitlines()]
-        assert titles == ["Detection Type", "Line", "Suspect Nodes", "Expert Advice"]
+        assert titles == ["Detection Type", "Row in compare_result", "Suspect Nodes", "Expert Advice"]
 
 
 def test_the_file_in_the_form_of_mindstudio(tmp_path: Path) -> None:

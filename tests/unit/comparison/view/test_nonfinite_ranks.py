@@ -119,6 +119,8 @@ def test_a_weight_that_an_earlier_step_may_have_spoiled(tmp_path: Path) -> None:
     spoiled = {"Cell.fc.Dense.forward.0": {**call(GOOD, BAD), "parameters": {"weight": leaf(BAD)}}}
     step(tmp_path / "step4", spoiled)
     first, second = lines(tmp_path)
+    assert first[0].startswith("NAN: first in step 3 on rank0")
+    assert second[0].startswith("step 4: NaN first on rank0, at Cell.fc.Dense.forward.0")
     assert not any("already" in line for line in first)
     assert second[1:] == [
         "  no recorded call made it: it came from a weight",
@@ -159,3 +161,24 @@ def test_nothing_is_said_of_what_was_not_recorded(tmp_path: Path, capsys: pytest
     assert lines(folder) == [["NOTHING RECORDED in step 3: nothing is known of its values"]]
     assert main(["overflow_check", "-i", str(folder), "-o", str(tmp_path / "out")]) == 0
     assert "nothing was recorded, so nothing is known of its values" in capsys.readouterr().out
+
+
+def test_an_input_that_is_a_recorded_parameter_is_named_as_that_weight(tmp_path: Path) -> None:
+    inside = {**call(GOOD, BAD), "input_args": [leaf(GOOD), leaf(BAD)]}
+    cell = {**call(GOOD, BAD), "parameters": {"weight": leaf(BAD), "bias": leaf(GOOD)}}
+    data = {"Mint.linear.0.forward": inside, "Cell.fc.Dense.forward.0": cell}
+    write_dump(tmp_path / "step0" / "rank0", data)
+    parents = {"Mint.linear.0.forward": "Cell.fc.Dense.forward.0", "Cell.fc.Dense.forward.0": None}
+    (tmp_path / "step0" / "rank0" / "construct.json").write_text(json.dumps(parents))
+    ((_, source, *_),) = lines(tmp_path)
+    assert source == "  no recorded call made it: it came from the weight Cell.fc.Dense.forward.0.parameters.weight"
+
+
+def test_where_an_input_and_a_weight_look_alike_none_is_named(tmp_path: Path) -> None:
+    inside = {**call(GOOD, BAD), "input_args": [leaf(BAD), leaf(BAD)]}
+    cell = {**call(GOOD, BAD), "parameters": {"weight": leaf(BAD)}}
+    write_dump(tmp_path / "step0" / "rank0", {"Mint.linear.0.forward": inside, "Cell.fc.Dense.forward.0": cell})
+    parents = {"Mint.linear.0.forward": "Cell.fc.Dense.forward.0", "Cell.fc.Dense.forward.0": None}
+    (tmp_path / "step0" / "rank0" / "construct.json").write_text(json.dumps(parents))
+    ((_, source, *_),) = lines(tmp_path)
+    assert "input data, a weight, an argument of the call" in source

@@ -63,4 +63,4 @@ def test_where_all_modules_differ_the_checkpoint_is_asked_for() -> None:
         "parameters of 5 of 5 modules differ before they are used: was the checkpoint loaded? (in a later step check "
         "the optimizer and its learning rate)"
     )
-    assert first.details[0] == "parameters.weight deviates by 1 times its size (tolerance 1e-05)"
+    assert first.details[0] == "parameters.weight deviates by 1 of its size (tolerance 1e-05)"

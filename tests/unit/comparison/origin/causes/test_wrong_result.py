@@ -27,7 +27,7 @@ class TestSaves:
         )
         assert (found.target, found.state) == ("layer.0.debug", "debug")
         assert found.reason == (
-            "the saved value differs: it deviates by 2e-05 times its size (tolerance 1e-05); look at the code after "
+            "the saved value differs: it deviates by 2e-05 of its size (tolerance 1e-05); look at the code after "
             "hidden.0.debug was saved"
         )
         assert found.details == ("what was saved before it agrees",)
@@ -35,7 +35,7 @@ class TestSaves:
     def test_its_part_that_differs_is_named(self) -> None:
         found = only(self.save("hidden.0.debug", FAULT, "left", "0"))
         assert found.target == "hidden.0.debug.left.0"
-        assert found.reason == "the saved value differs: left.0 deviates by 0.004 times its size (tolerance 1e-05)"
+        assert found.reason == "the saved value differs: left.0 deviates by 0.004 of its size (tolerance 1e-05)"
         assert found.details == ("nothing was saved before it",)
 
     def test_a_gradient_is_an_origin_where_the_values_agree(self) -> None:

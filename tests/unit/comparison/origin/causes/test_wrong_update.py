@@ -210,7 +210,7 @@ def test_a_rule_that_shows_in_some_parameters_only() -> None:
     found = origins(side(decayed(2)), side(adam))
     assert {(each.kind, each.stage) for each in found} == {("update", "update")}
     assert found[0].reason == (
-        "parameters.weight deviates by 0.00108 times its size, though it and its gradient agreed in the step before: "
+        "parameters.weight deviates by 0.00108 of its size, though it and its gradient agreed in the step before: "
         "look at the optimizer, weight decay, clipping"
     )
 

@@ -109,7 +109,7 @@ def test_what_agrees_says_nothing() -> None:
 def test_what_differs_gives_its_figures() -> None:
     result, reason, colour = told(tensor("output.0", [1.0, 2.0]), tensor("output.0", [1.0, 2.5]))
     assert (result, colour) == ("differs", "yellow")
-    assert reason == "It deviates by 0.17 times its size, beyond the tolerance 1e-06."
+    assert reason == "It deviates by 0.17 of its size, beyond the tolerance 1e-06."
 
 
 def test_what_inherits_says_from_whom() -> None:
