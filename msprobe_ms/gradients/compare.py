@@ -7,8 +7,8 @@ gradient that is scaled keeps its signs.
 
 A gradient counts only if it is more than rounding. That of a bias before a normalisation is zero in exact arithmetic:
 what is left are rounding errors of sums, whose signs are chance. The error of a sum of n terms is about √n·ε of their
-norm (Higham and Mary, "A new approach to probabilistic rounding error analysis", 2019), and the terms are of the size of
-the gradients of the same step.
+norm (Higham and Mary, "A new approach to probabilistic rounding error analysis", 2019), and the terms are of the size
+of the gradients of the same step.
 """
 
 from __future__ import annotations

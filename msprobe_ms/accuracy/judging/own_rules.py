@@ -153,14 +153,14 @@ def _rounding(
     }
     if status is Status.ERROR or known:
         message = known + tr(
-            "{count} off by more than is allowed; the largest error is at {place}: {values}, {error:.4g} ULP of {name}, "
-            "{allowed:.4g} allowed",
+            "{count} off by more than is allowed; the largest error is at {place}: {values}, {error:.4g} ULP of "
+            "{name}, {allowed:.4g} allowed",
             **told,
         )
     else:
         message = tr(
-            "{count} off by more than is expected; the largest error is at {place}: {values}, {error:.4g} ULP of {name}, "
-            "{allowed:.4g} expected, more than {limit:.4g} would be an error",
+            "{count} off by more than is expected; the largest error is at {place}: {values}, {error:.4g} ULP of "
+            "{name}, {allowed:.4g} expected, more than {limit:.4g} would be an error",
             **told,
             limit=limit * found[ALLOWED],
         )

@@ -74,19 +74,6 @@ def test_of_many_ranks_the_one_to_look_at_first(tmp_path: Path, dumps: dict[str,
 
 
 @pytest.mark.parametrize("ranks", [[], [3], [{"verdict": "divergent"}], [{"verdict": "divergent", "reports": "../x"}]])
-def test_of_a_consistent_report_there_is_nothing_to_prove(tmp_path: Path, dumps: dict[str, str]) -> None:
-    file = report(tmp_path, "20260101000000", dumps=dumps, origins=[], verdict="consistent")
-    with pytest.raises(UsageError) as consistent:
-        question_of(tmp_path, None, Options())
-    assert str(consistent.value) == (
-        f"{file}: the report is CONSISTENT, there is nothing to prove; to prove a call all the same, choose it with "
-        "--node"
-    )
-    report(tmp_path, "20260101000000", dumps=dumps, origins=[], verdict="divergent")
-    with pytest.raises(UsageError, match="names no origin of an error; choose a call with --node"):
-        question_of(tmp_path, None, Options())
-
-
 def test_of_many_ranks_none_of_which_diverges_nothing_is_asked(tmp_path: Path, ranks: list[Any]) -> None:
     report(tmp_path, "20260101000000", ranks=ranks, first_rank={"ranks": 3})
     with pytest.raises(UsageError, match="no pair of dumps in it diverges"):

@@ -37,7 +37,7 @@ def test_every_sample_is_listed_with_its_purpose(capsys: pytest.CaptureFixture[s
     assert main(["config", "--list"]) == 0
     listed = capsys.readouterr().out
     for found in samples().values():
-        assert f"{found.purpose} ({found.cost}) [{found.name}.json]" in listed
+        assert f"{found.purpose} (cost: {found.cost}) [{found.name}.json]" in listed
 
 
 def test_a_purpose_that_is_none_has_its_nearest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from msprobe_ms.arrays.sketch import encode, sketch
 from msprobe_ms.comparison.model import Origin, Row
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins
-from msprobe_ms.comparison.origin.sentences import note_shifted_calls
+from msprobe_ms.comparison.origin.sentences import describe_required, note_shifted_calls
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
 
@@ -125,3 +125,11 @@ def test_calls_that_found_their_own_are_not_doubted() -> None:
 
     found = find_origins(Evidence(mapped))
     assert found and note_shifted_calls(found, mapped) == found
+
+
+@pytest.mark.parametrize(
+    ("deviation", "accepts"),
+    [(0.029411, "0.0295"), (0.0294, "0.0294"), (1.0000001, "1.01"), (123456.0, "124000")],
+)
+def test_the_tolerance_that_would_accept_is_the_next_of_three_digits(deviation: float, accepts: str) -> None:
+    assert f"a tolerance of {accepts} (rounded up) would accept it" in describe_required(deviation, 1e-6)
