@@ -195,8 +195,8 @@ def _noise(target: Call, golden: Call, sides: Sides) -> float:
 
 def _of_module(target: str, golden: str, titles: tuple[str, ...], found: Explanation) -> Proof:
     sentence = tr(
-        "{title} has another setting than {other}, as far as statistics tell: the results are as far apart as with "
-        "{told} against {usual}",
+        "{title} has another setting than {other}, as far as statistics tell: the results are as far apart as if "
+        "it had {told} and the other had {usual}",
         title=titles[0],
         told=found.told,
         other=titles[1],
