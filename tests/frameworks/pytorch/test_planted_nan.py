@@ -77,7 +77,7 @@ NAMED = {
     },
     "parameter": {
         "L0": ("Module.last.Linear.forward.0.parameters.weight", "a weight"),
-        "mix": ("Functional.linear.1.forward.input.1", "a weight"),
+        "mix": ("Functional.linear.1.forward.input.1", "the weight Module.last.Linear.forward.0.parameters.weight"),
     },
     "forward": {
         "L0": ("Module.last.Linear.forward.0.input.0", "code that was not recorded"),

@@ -51,7 +51,7 @@ def test_files_that_are_links_of_one_another_count_once(tmp_path: Path, caplog: 
     (tmp_path / "b.npy").hardlink_to(tmp_path / "a.npy")
     (tmp_path / "c.npy").write_bytes(b"x" * 1000)
     Status(load_config(dump_path=tmp_path), None).end(tmp_path, 3)
-    assert f"{tmp_path}: 3 entries, 3.0 kB in" in caplog.text
+    assert f"{tmp_path}: 3 entries, 3.0 kB; the step took" in caplog.text
 
 
 def test_the_first_selected_rank_speaks(tmp_path: Path) -> None:
