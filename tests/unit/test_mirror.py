@@ -30,7 +30,7 @@ comparison/measuring: tolerances
 comparison: model settings
 comparison/node: lookup report
 comparison/origin/causes: small_excess
-comparison/origin: evidence protocols wrong_at_first
+comparison/origin: evidence nodes protocols wrong_at_first
 comparison/page: calls choice content figures rows verdict
 comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
 comparison/pairing: entries fused_tensors matches modules

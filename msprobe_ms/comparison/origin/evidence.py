@@ -11,8 +11,9 @@ import numpy.typing as npt
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
 from msprobe_ms.comparison.measuring.tolerances import were_updated
 from msprobe_ms.comparison.model import Allowance, Pair, Row
+from msprobe_ms.comparison.origin.connected_nodes import nodes_of
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
-from msprobe_ms.comparison.origin.nodes import Node, nodes_of
+from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
 from msprobe_ms.comparison.origin.updates import Place, Update, apart_at_most, apart_by_updates, place_of, updates_since
 from msprobe_ms.dump.model import Dump, Entry

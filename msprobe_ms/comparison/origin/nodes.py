@@ -6,7 +6,6 @@ The *error ratio* of a row is its deviation over its tolerance: 1 is as far apar
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -20,7 +19,7 @@ from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.statistics import have_sketches, no_gradient, non_finite_ends
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Item
-from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETER, PARAMETERS_GRAD, EntryName, is_loss, is_update
+from msprobe_ms.dump.names import BACKWARD, DEBUG, PARAMETER, PARAMETERS_GRAD, EntryName, is_update
 
 Found = TypeVar("Found")
 
@@ -328,76 +327,3 @@ def _is_mask(item: Item) -> bool:
 def worst(rows: Iterable[Row]) -> Row | None:
     """The row with the largest error ratio; None where there are no rows."""
     return max(rows, key=error_ratio, default=None)
-
-
-def nodes_of(pairs: Sequence[Pair]) -> list[Node]:
-    """Build the nodes of measured pairs, in the order of execution, and connect them."""
-    nodes = [
-        Node(order, pair, pair.target.name, pair.target.parsed)
-        for order, pair in enumerate(pairs)
-        if pair.target is not None and pair.golden is not None
-    ]
-    beside_calls = any(not node.is_save for node in nodes)
-    for node in nodes:
-        node.measure()
-        node.is_loss = beside_calls and is_loss(node.parsed)
-    _connect(nodes, pairs)
-    return nodes
-
-
-def _connect(nodes: list[Node], pairs: Sequence[Pair]) -> None:
-    """Fill parents, children and context."""
-    by_name = {node.name: node for node in nodes}
-    around = {pair.target.name: pair.target.parent for pair in pairs if pair.target is not None and not pair.matched}
-    inside: dict[Node, list[Node]] = defaultdict(list)
-    forwards: dict[str, list[Node]] = defaultdict(list)
-    backwards: dict[str, list[Node]] = defaultdict(list)
-    for node in nodes:
-        parent = node.pair.target.parent if node.pair.target else None
-        if parent in around:
-            parent = _nearest(parent, around)
-        node.parent = by_name.get(parent or "")
-        parsed = node.parsed
-        if parsed is not None and parsed.is_module:
-            if parsed.direction == FORWARD:
-                forwards[parsed.name].append(node)
-            elif parsed.direction == BACKWARD:
-                backwards[parsed.name].append(node)
-    _break_rings(nodes)
-    for node in nodes:
-        if node.parent is not None:
-            inside[node.parent].append(node)
-    for around_node, children in inside.items():
-        around_node.children = children
-    for node in nodes:
-        parsed = node.parsed
-        if parsed is None:
-            continue
-        if parsed.direction == BACKWARD:
-            counterpart = by_name.get(str(parsed.in_direction(FORWARD)))
-            node.context = () if counterpart is None else (counterpart,)
-        elif parsed.direction == PARAMETERS_GRAD:
-            node.context = [*forwards[parsed.name], *backwards[parsed.name]]
-
-
-def _break_rings(nodes: list[Node]) -> None:
-    """Calls that enclose each other, as a damaged construct.json says, would never end: the last of a ring is free."""
-    sound = set[Node]()
-    for node in nodes:
-        path: dict[Node, None] = {}
-        up: Node | None = node
-        while up is not None and up not in sound:
-            path[up] = None
-            if up.parent in path:
-                up.parent = None
-            up = up.parent
-        sound.update(path)
-
-
-def _nearest(parent: str | None, around: dict[str, str | None]) -> str | None:
-    """The nearest enclosing call with a counterpart; ``around``: what encloses the calls without one."""
-    seen = set[str | None]()
-    while parent in around and parent not in seen:
-        seen.add(parent)
-        parent = around[parent]
-    return parent

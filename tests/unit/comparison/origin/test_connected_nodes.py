@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from compare_nodes import BLOCK, FAULT, NEXT, REST, node, origins
 
-from msprobe_ms.comparison.origin.nodes import nodes_of
+from msprobe_ms.comparison.origin.connected_nodes import nodes_of
 
 
 @pytest.mark.parametrize("ring", [(BLOCK,), (BLOCK, NEXT), (BLOCK, NEXT, "Cell.layers.2.Block.forward.0")])
