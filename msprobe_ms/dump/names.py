@@ -22,6 +22,7 @@ from msprobe_ms.support.translation import tr, tr_count
 
 FORWARD = "forward"
 BACKWARD = "backward"
+PARAMETERS = "parameters"
 PARAMETERS_GRAD = "parameters_grad"
 DEBUG = "debug"
 

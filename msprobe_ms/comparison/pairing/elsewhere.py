@@ -15,7 +15,7 @@ from msprobe_ms.comparison.model import Pair
 from msprobe_ms.comparison.pairing.coverage import expected_alone
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Entry, Item
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS, PARAMETERS_GRAD
 
 
 def mark_compared_elsewhere(pairs: Sequence[Pair]) -> None:
@@ -63,7 +63,11 @@ def _with_own_parameters(alone: Iterable[Pair], side: Side | int, expected: Cont
 def _holds_parameters(entry: Entry) -> bool:
     if entry.parsed is not None and entry.parsed.direction == PARAMETERS_GRAD:
         return True
-    return any(item.state == "parameters" for item in entry.items)
+    return _records_parameters(entry)
+
+
+def _records_parameters(entry: Entry) -> bool:
+    return any(item.state == PARAMETERS for item in entry.items)
 
 
 def with_lone_parameters(pairs: Iterable[Pair]) -> list[tuple[Side, str]]:
@@ -80,7 +84,7 @@ def with_lone_parameters(pairs: Iterable[Pair]) -> list[tuple[Side, str]]:
         and entry.parsed is not None
         and entry.parsed.direction == FORWARD
         and not entry.parsed.is_root
-        if any(item.state == "parameters" for item in entry.items)
+        if _records_parameters(entry)
     ]
 
 
