@@ -23,6 +23,8 @@ OTHER_TASKS = {
 #: Tasks that write a dump, and those of them that store whole tensors.
 DUMP_TASKS = ("statistics", "tensor", "structure", "overflow_check", "exception_dump")
 TENSOR_TASKS = ("tensor", "overflow_check")
+#: Those that record only what is found wrong: where they record nothing, nothing is.
+CHECKS = ("overflow_check", "exception_dump")
 
 #: The task that writes gradients at each call of an optimizer, the one that calls APIs again; and all that work.
 GRADIENT_TASK = "grad_probe"

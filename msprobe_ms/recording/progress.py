@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
+from msprobe_ms.config.vocabulary import CHECKS
 from msprobe_ms.dump.names import counted_entries
 from msprobe_ms.dump.reading.locate import other_processes
 from msprobe_ms.dump.writing.export import Progress
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
 #: Entries from which on writing a step's files takes seconds.
 _LONG = 20_000
-
-#: Tasks that record only what is found wrong: where they record nothing, nothing is.
-CHECKS = ("overflow_check", "exception_dump")
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 

@@ -16,19 +16,18 @@ from typing import Any
 import numpy as np
 
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, writing
+from msprobe_ms.config.vocabulary import CHECKS
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.kernels.entries import read_kernels
 from msprobe_ms.dump.kernels.kernel_files import find_kernel_folders, read_folders
 from msprobe_ms.dump.model import Dump, Entry, Item, ancestors
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETER, PARAMETERS_GRAD, is_update, parse_entry
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETER, PARAMETERS, PARAMETERS_GRAD, is_update, parse_entry
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.translation import tr
 
 _Test = Callable[[Item], str]
-#: The state of the parameters of a Cell.
-PARAMETERS = "parameters"
 #: What the names of files with these answers begin with.
 _BEGINNING = "anomaly_analyze_"
 
@@ -98,8 +97,8 @@ def search(dump: Dump, name: str = "") -> FirstNonFinite:
 
 
 def _searched(dump: Dump) -> int:
-    """A dump of task overflow_check holds the calls that overflow alone: without any, all of them were searched."""
-    return len(dump.entries) or int(dump.task == "overflow_check")
+    """A dump of a task that records only what is wrong may be empty: all calls were searched while recording."""
+    return len(dump.entries) or int(dump.task in CHECKS)
 
 
 def first_nan(dump: Dump) -> NonFiniteValue | None:

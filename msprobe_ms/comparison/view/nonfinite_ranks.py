@@ -140,6 +140,34 @@ def _head(step: NonFiniteStep, at: str) -> str:
     return tr("step {step}: {kind} first", step=step.step, kind=kind)
 
 
+def _first_lines(step: NonFiniteStep, head: str) -> Iterator[str]:
+    """Where it is first, and what brought it there."""
+    rank = step.first[0]
+    each = step.found[rank]
+    others = tr(" (and {names_of} at the same time)", names_of=names_of(step.first[1:])) if len(step.first) > 1 else ""
+    yield tr(
+        "{head} on {rank}{others}{phase}, at {item}",
+        head=head,
+        rank=rank,
+        others=others,
+        phase=tr(", {phase}", phase=each.phase) if step.ranks > 1 or each.phase != BEFORE else "",
+        item=f"{each.value.entry}.{each.value.item}".rstrip("."),
+    )
+    if not made_by_its_entry(each.value):
+        yield tr("  no recorded call made it: it came from {source}", source=source_of(each.value))
+        if step.earlier is not None:
+            yield tr(
+                "  step {earlier} had {kind} already, which an update may have carried into the weights",
+                earlier=step.earlier,
+                kind="NaN" if step.kind == "NaN" else tr("infinity"),
+            )
+    yield from (
+        tr("  {title} {text}", title=title, text=text)
+        for title, text in ((tr("in"), each.value.cell), (tr("called at"), each.value.called))
+        if text
+    )
+
+
 def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
     """Say which rank and call produced the first NaN of a step, and how it spread."""
     at = "" if step.step is None else tr(" in step {step}", step=step.step)
@@ -155,32 +183,7 @@ def analysis_lines(step: NonFiniteStep) -> Iterator[str]:
     handed = {rank: each for rank, each in step.found.items() if each.handed_by}
     own = [rank for rank in step.found if rank not in handed and rank not in step.first]
     if step.first:
-        rank = step.first[0]
-        each = step.found[rank]
-        others = (
-            tr(" (and {names_of} at the same time)", names_of=names_of(step.first[1:])) if len(step.first) > 1 else ""
-        )
-        yield tr(
-            "{head} on {rank}{others}{phase}, at {item}",
-            head=head,
-            rank=rank,
-            others=others,
-            phase=tr(", {phase}", phase=each.phase) if step.ranks > 1 or each.phase != BEFORE else "",
-            item=f"{each.value.entry}.{each.value.item}".rstrip("."),
-        )
-        if not made_by_its_entry(each.value):
-            yield tr("  no recorded call made it: it came from {source}", source=source_of(each.value))
-            if step.earlier is not None:
-                yield tr(
-                    "  step {earlier} had {kind} already, which an update may have carried into the weights",
-                    earlier=step.earlier,
-                    kind="NaN" if step.kind == "NaN" else tr("infinity"),
-                )
-        yield from (
-            tr("  {title} {text}", title=title, text=text)
-            for title, text in ((tr("in"), each.value.cell), (tr("called at"), each.value.called))
-            if text
-        )
+        yield from _first_lines(step, head)
     else:
         through = next(iter(handed.values()))
         yield (

@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msprobe_ms.config.vocabulary import CHECKS
 from msprobe_ms.dump.kernels.index import write_index
 from msprobe_ms.dump.kernels.kernel_files import KernelFile, read_kernel_files
 from msprobe_ms.dump.kernels.reduce import reduce
@@ -19,7 +20,7 @@ from msprobe_ms.frameworks.kernel_dump import KernelDumpControl
 from msprobe_ms.recording.graphs import kernel_config
 from msprobe_ms.recording.graphs.kernel_config import NOWHERE, Document, Environment, plain_path
 from msprobe_ms.recording.hooks.apis import ApiHooks
-from msprobe_ms.recording.progress import CHECKS, Status
+from msprobe_ms.recording.progress import Status
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.start_arguments import TokenRange

@@ -12,6 +12,7 @@ from rank_dumps import call, leaf, write_dump
 
 from msprobe_ms.cli import main
 from msprobe_ms.comparison.view.nonfinite_ranks import analysis_lines, analyze
+from msprobe_ms.config.vocabulary import CHECKS
 
 GOOD, BAD = np.ones(4, np.float32), np.array([1, np.nan, 1, 1], np.float32)
 INFINITE = np.array([1, np.inf, 1, 1], np.float32)
@@ -161,6 +162,12 @@ def test_nothing_is_said_of_what_was_not_recorded(tmp_path: Path, capsys: pytest
     assert lines(folder) == [["NOTHING RECORDED in step 3: nothing is known of its values"]]
     assert main(["overflow_check", "-i", str(folder), "-o", str(tmp_path / "out")]) == 0
     assert "nothing was recorded, so nothing is known of its values" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("task", CHECKS)
+def test_a_dump_of_what_is_wrong_alone_is_finite_where_it_is_empty(task: str, tmp_path: Path) -> None:
+    write_dump(tmp_path / "step3" / "rank0", {}, task)
+    assert lines(tmp_path / "step3") == [["FINITE: every value of 1 rank in step 3"]]
 
 
 def test_an_input_that_is_a_recorded_parameter_is_named_as_that_weight(tmp_path: Path) -> None:
