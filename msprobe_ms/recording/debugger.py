@@ -26,10 +26,10 @@ from msprobe_ms.recording.modes import Dumpers, api_hooks
 from msprobe_ms.recording.monitoring.gradient_probe import GradientProbe
 from msprobe_ms.recording.monitoring.monitor import Monitoring
 from msprobe_ms.recording.parts_of_a_step import PartsOfAStep
-from msprobe_ms.recording.process_rank import ProcessRank
 from msprobe_ms.recording.progress import say_last_step_ended, say_nothing_recorded, say_what_is_ignored, speaks
 from msprobe_ms.recording.quotas import Quotas
 from msprobe_ms.recording.saved_values import SavesValues
+from msprobe_ms.recording.selection.process_rank import ProcessRank
 from msprobe_ms.recording.selection.unused_settings import UnusedSettings
 from msprobe_ms.recording.start_arguments import TokenRange, check_start
 from msprobe_ms.recording.step import Step

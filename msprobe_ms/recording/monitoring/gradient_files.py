@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from msprobe_ms.dump.gradient_files import direction_file, directions, summary, summary_file, titles
-from msprobe_ms.recording.process_rank import ProcessRank
+from msprobe_ms.recording.selection.process_rank import ProcessRank
 from msprobe_ms.support.files import replacing
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.translation import tr

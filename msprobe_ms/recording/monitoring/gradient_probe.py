@@ -18,7 +18,7 @@ from msprobe_ms.frameworks.optimizers import ParameterUpdate
 from msprobe_ms.recording.debuggers import no_model, weakly
 from msprobe_ms.recording.hooks.optimizers import parameters_of
 from msprobe_ms.recording.monitoring.gradient_files import GradientFiles, GradientTable
-from msprobe_ms.recording.process_rank import ProcessRank
+from msprobe_ms.recording.selection.process_rank import ProcessRank
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import LogOnce, logger
 from msprobe_ms.support.patching import Hooks

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from msprobe_ms.recording.process_rank import ProcessRank
+from msprobe_ms.recording.selection.process_rank import ProcessRank
 
 
 @pytest.mark.parametrize(
