@@ -177,7 +177,7 @@ def test_a_training_that_is_killed_leaves_whole_tables(tmp_path: Path) -> None:
 
 def test_judging_that_dies_and_hangs_costs_rows(plain: Path, tmp_path: Path) -> None:
     checked = tmp_path / "checked"
-    done = train(checked, PYTORCH, "checkers", check=("--share", "100", "--patience", "3"))
+    done = train(checked, PYTORCH, "checkers", check=("--share", "100", "--patience", "12"))
     assert done.returncode == 0, done.stderr
     assert "the process that judges ended with -9; another goes on" in done.stderr
     assert_same_end(plain, checked)
