@@ -17,7 +17,7 @@ from msprobe_ms.comparison.pairing.coverage import (
 )
 from msprobe_ms.comparison.pairing.elsewhere import with_lone_parameters
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
-from msprobe_ms.comparison.pairing.shares import outermost
+from msprobe_ms.comparison.pairing.shares import lone_values, outermost
 from msprobe_ms.comparison.reporting.files import compared_count, row_counts
 from msprobe_ms.comparison.reporting.mapping_advice import mapping_lines
 from msprobe_ms.comparison.row_items import where_sorts
@@ -94,10 +94,14 @@ def pairing_line(comparison: Comparison) -> str:
         count=compared_count(comparison),
         mode=tr(str(comparison.mode)),
     )
-    if alone and (shares.modules is not None or shares.calls is not None):
-        compared = tr("{compared}, {alone} have no counterpart", compared=compared, alone=alone)
-    line = tr("{compared}; paired: {paired}", compared=compared, paired=tr_join(", ", paired))
     sides = (("target", shares.target), ("golden", shares.golden))
+    if alone and (shares.modules is not None or shares.calls is not None):
+        lone = tr_count("1 has no counterpart", "{count} have no counterpart", count=alone)
+        compared = tr("{compared}, {lone}", compared=compared, lone=lone)
+        if not any((shares.target, shares.golden, *shares.functions)):  # which are told by name
+            where = [name for counts in lone_values(comparison.pairs) for name in counts]
+            compared = tr("{compared} (of {names})", compared=compared, names=listed(where, _NAMED))
+    line = tr("{compared}; paired: {paired}", compared=compared, paired=tr_join(", ", paired))
     alone_at = [
         tr("{outermost} ({side})", outermost=listed(outermost(names), _NAMED), side=tr(side))
         for side, names in sides

@@ -196,6 +196,14 @@ def test_modules_without_a_counterpart_are_one_line_with_their_share() -> None:
     assert lines[1].endswith("without a counterpart: a.b, c (target), d (golden)")
 
 
+def test_where_all_modules_are_paired_those_of_lone_values_are_named() -> None:
+    both = [tensor("output.0", np.float32([1, 2]), f"Cell.{name}.L.forward.0") for name in "abc"]
+    alone = tensor("output.1", np.float32([1, 2]), "Cell.b.L.forward.0")
+    assert told(dump([*both, alone]), dump(both))[1].startswith(
+        "3 values compared (statistics), 1 has no counterpart (of Cell.b.L); paired: 3 of 3 modules, 100 % of calls"
+    )
+
+
 def test_values_of_another_float_dtype_are_counted_and_other_integers_are_not() -> None:
     def recorded(precise: str, index: str) -> Dump:
         values = [tensor("output.0", np.ones(2, precise), entry) for entry in ENTRIES[:2]]
