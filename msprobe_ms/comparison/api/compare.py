@@ -17,6 +17,7 @@ from msprobe_ms.comparison.api.compared import Compared, ComparedRanks
 from msprobe_ms.comparison.api.result import ComparisonResult
 from msprobe_ms.comparison.many.plan import plan
 from msprobe_ms.comparison.model import Comparison, Origin, Row
+from msprobe_ms.comparison.reporting.files import compared_count
 from msprobe_ms.comparison.reporting.profiles import PROFILES
 from msprobe_ms.comparison.settings import Settings
 from msprobe_ms.comparison.terms import Verdict
@@ -218,10 +219,9 @@ def _beginning(origin: Origin) -> Iterator[str]:
 
 
 def _mismatches(comparison: Comparison) -> Iterator[str]:
-    total = differing = 0
+    total, differing = compared_count(comparison), 0
     greatest: Row | None = None
     for row in comparison.rows:
-        total += row.deviation is not None
         if row.differs:
             differing += 1
             if greatest is None or (row.deviation or 0.0) > (greatest.deviation or 0.0):

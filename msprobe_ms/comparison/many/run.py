@@ -64,7 +64,7 @@ class Found:
     ``errors``   how far each node is out, where a trend is wanted
     ``loss``     the first loss that differs, where it is no drift of two runs that agree
     ``problem``  why there is none of it: then ``verdict`` is ``failed``
-    ``entries``    of both dumps; ``unpaired``: nothing in them could be compared
+    ``entries``    of the smaller dump; ``unpaired``: nothing in them could be compared
     ``provable``   the call that its error begins at can be run alone
     ``differing``  of one that is consistent, how many values differ for a reason that is no error of their own
     ``inherits``   the earlier step whose error it inherits, where nothing else is wrong with it
@@ -113,7 +113,7 @@ def compare_pair(work: Work) -> Found:
                 one_of_many=True, after=work.after,
             )  # fmt: skip
     except EmptyDumpError as error:
-        entries = sum(len(read_dump(path).entries) for path in (pair.target, pair.golden))
+        entries = min(len(read_dump(path).entries) for path in (pair.target, pair.golden))
         nothing = {"mode": "", "matched": 0, "unmatched_target": 0, "unmatched_golden": 0}
         return Found(
             pair.place, Verdict.FAILED, {**nothing, "damage": [], "ends": [], "origins": []},
@@ -133,7 +133,7 @@ def compare_pair(work: Work) -> Found:
         loss_gap(comparison, pair.place.step) if comparison.verdict != Verdict.CONSISTENT else None,
         exchanges_of(comparison),
         differing=sum(row.differs for row in comparison.rows) if comparison.verdict == Verdict.CONSISTENT else 0,
-        entries=len(outcome.target.entries) + len(outcome.golden.entries),
+        entries=min(len(outcome.target.entries), len(outcome.golden.entries)),
         unpaired=not comparison.origins and not anything_compared(comparison.pairs),
         provable=can_be_proved(outcome),
         inherits=comparison.inherits if comparison.verdict == Verdict.DIVERGENT else None,

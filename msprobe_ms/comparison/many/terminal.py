@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msprobe_ms.comparison.many.plan import Plan
 from msprobe_ms.comparison.many.run import Found
@@ -59,8 +60,9 @@ class Lines:
         exchanges, first = found.exchanges, next(iter(found.origins), None)
         inherits = self._first_step if follows and found.shows_error else found.inherits
         where = tr(": the error begins at {origin}", origin=exchanges.origin) if exchanges.origin else ""
-        if found.differing:
-            where = tr(": {without_origin}", without_origin=found.without_origin)
+        if found.verdict == Verdict.CONSISTENT and not found.unpaired:
+            told = filter(None, (compared(found.summary), found.without_origin))
+            where = tr(": {told}", told=tr_join("; ", told))
         if first is not None and first.kind == OriginKind.UPDATE:
             where = tr(": {reason} ({target})", reason=first.reason, target=first.target)
         elif exchanges.handed_by:
@@ -68,6 +70,17 @@ class Lines:
         elif inherits is not None:
             where = tr(", inherits the error of step {first_step}", first_step=inherits)
         return tr_join(tr("; "), [where, *found.summary["damage"], *found.summary["ends"]])
+
+
+def compared(summary: Mapping[str, Any]) -> str:
+    """How many values of a pair were compared, by its summary, and how many have no counterpart."""
+    count, alone = (
+        summary["matched"] - summary["not_compared"],
+        summary["unmatched_target"] + summary["unmatched_golden"],
+    )
+    lone = tr_count("1 has no counterpart", "{count} have no counterpart", count=alone) if alone else ""
+    told = tr_count("1 value compared", "{count} values compared", count=count)
+    return tr("{told}, {lone}", told=told, lone=lone) if lone else told
 
 
 def found_lines(everything: Sequence[Found], *, in_full: bool) -> Iterator[str]:

@@ -63,7 +63,7 @@ def find_places(path: Path, *, quiet: bool = False) -> dict[Place, Path]:
     if path.is_file():
         return {place_of(path.absolute().parent): path}
     if not path.is_dir():
-        raise DumpFormatError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED))
+        raise _not_there(path)
     if dump := _dump_or_folder(path):
         return {place_of(path.absolute()): dump}
     found = _latest_run(path, dict(_walk(path, _place_above(path.absolute()), quiet)), quiet)
@@ -153,7 +153,7 @@ def find_dumps(path: Path) -> dict[str, Path]:
     if path.is_file():
         return {path.absolute().parent.name: path}
     if not path.is_dir():
-        raise DumpFormatError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED))
+        raise _not_there(path)
     if file := dump_file(path):
         return {path.absolute().name: file}
     folders = _latest_process(path, sorted(_subfolders(path), key=_numeric))
@@ -169,6 +169,23 @@ def find_dumps(path: Path) -> dict[str, Path]:
             tr("{path}: several to choose from: {names}; name one of them", path=path, names=_names(folders))
         )
     raise _no_dump(path, folders)
+
+
+def _not_there(path: Path) -> DumpFormatError:
+    """Name the halves of a step that is looked for beside them."""
+    halves = [half for half in _HALVES if (path.parent / half / path.name).is_dir()]
+    if not halves:
+        return DumpFormatError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED))
+    named = tr_list(f"{half}/{path.name}" for half in halves)
+    return DumpFormatError(
+        tr(
+            "{path}: no such folder: what ran in graphs and what ran outside of them have a folder each, here {named}; "
+            "give one of them, or {root}, which holds both",
+            path=path,
+            named=named,
+            root=path.parent,
+        )
+    )
 
 
 def _no_dump(path: Path, folders: list[Path]) -> DumpFormatError:

@@ -31,6 +31,16 @@ def test_a_step_inherits_nothing_from_a_call_outside_a_graph_without_a_counterpa
     assert {each.verdict for each in found} == {Verdict.CONSISTENT}
 
 
+def test_a_compiled_function_alone_outside_a_graph_is_no_divergence(
+    tmp_path: Path,
+) -> None:
+    write_dump(tmp_path / "target/graph/step0/rank0", graph())
+    write_dump(tmp_path / "target/pynative/step0/rank0", {"Jit.after_grad.0.forward": call(INPUT, INPUT)})
+    write_dump(tmp_path / "golden/step0/rank0", graph())
+    found = compared_steps(tmp_path / "target", tmp_path / "golden").found
+    assert {each.place.half: each.verdict for each in found} == dict.fromkeys(("graph", "pynative"), "consistent")
+
+
 def test_a_step_inherits_nothing_from_one_whose_modules_no_name_pairs(tmp_path: Path) -> None:
     for step, drift in ((0, 0.0), (1, 1e-5)):
         write_dump(tmp_path / f"target/step{step}/rank0", graph(drift))

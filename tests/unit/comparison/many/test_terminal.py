@@ -17,9 +17,9 @@ from msprobe_ms.comparison.model import Origin
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.reading.locate import Place
 
-SUMMARY = {"damage": [], "ends": []}
+SUMMARY = {"damage": [], "ends": [], "matched": 1, "not_compared": 0, "unmatched_target": 0, "unmatched_golden": 0}
 #: What the summary of all says of a pair besides.
-ROW = {**SUMMARY, "origins": [], "mode": "statistics", "matched": 1, "unmatched_target": 0, "unmatched_golden": 0}
+ROW = {**SUMMARY, "origins": [], "mode": "statistics"}
 NAME = "Cell.fc.Dense.forward.0.output.0"
 
 
@@ -54,7 +54,7 @@ def test_next_to_nothing_outside_a_graph_is_no_divergence() -> None:
 def test_the_first_step_that_diverges_is_told_in_full_and_later_ones_follow_it() -> None:
     steps = [found(0, Verdict.CONSISTENT), *(found(step, Verdict.DIVERGENT) for step in (1, 2, 3))]
     assert list(found_lines(steps, in_full=True)) == [
-        "step0 rank0: CONSISTENT",
+        "step0 rank0: CONSISTENT: 1 value compared",
         "step1 rank0: DIVERGENT: the error begins at",
         f"  {NAME}",
         "10 values compared",
@@ -65,9 +65,13 @@ def test_the_first_step_that_diverges_is_told_in_full_and_later_ones_follow_it()
 
 
 def test_a_step_in_which_values_differ_and_no_error_begins_says_so() -> None:
-    calm = replace(found(1, Verdict.CONSISTENT), differing=512)
+    counted = {**SUMMARY, "matched": 523, "not_compared": 4, "unmatched_target": 9, "unmatched_golden": 1}
+    calm = replace(found(1, Verdict.CONSISTENT), differing=512, summary=counted)
     *_, line = found_lines([found(0, Verdict.CONSISTENT), calm], in_full=True)
-    assert line == "step1 rank0: CONSISTENT: 512 values differ, by what rounding error can grow to"
+    assert line == (
+        "step1 rank0: CONSISTENT: 519 values compared, 10 have no counterpart; "
+        "512 values differ, by what rounding error can grow to"
+    )
     after = replace(found(1, Verdict.DIVERGENT), origins=[], exchanges=Exchanges(), inherits=0)
     *_, line = found_lines([found(0, Verdict.DIVERGENT), after], in_full=True)
     assert line == "step1 rank0: DIVERGENT, inherits the error of step 0"

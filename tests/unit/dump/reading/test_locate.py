@@ -224,3 +224,15 @@ def test_runs_of_one_time_are_not_taken_for_ranks(
     assert caplog.text.count("dumps of 2 processes") == 2
     assert find_places(tmp_path, quiet=True) == find_places(tmp_path)
     assert caplog.text.count("dumps of 2 processes") == 3
+
+
+def test_a_step_of_two_halves_is_not_beside_them(tmp_path: Path) -> None:
+    for half in ("graph", "pynative"):
+        complete(tmp_path / half / "step0" / "rank0")
+    for find in (find_dumps, find_places):
+        with pytest.raises(DumpFormatError) as raised:
+            find(tmp_path / "step0")
+        assert str(raised.value) == (
+            f"{tmp_path}/step0: no such folder: what ran in graphs and what ran outside of them have a folder each, "
+            f"here graph/step0, pynative/step0; give one of them, or {tmp_path}, which holds both"
+        )
