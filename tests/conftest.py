@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from forked import FOLDER, OWNER
 from hypothesis.internal.conjecture import providers
+from thorough import measured_cases
 
 from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.support import workers
@@ -68,9 +69,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the folders of tests in order, and their files, which is the same for all workers."""
     if not config.getoption("thorough"):
-        left_out = [item for item in items if item.get_closest_marker("thorough")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+        measured = measured_cases().difference(config.args)  # a case that is named is run
+        left_out = {item for item in items if item.get_closest_marker("thorough") or item.nodeid in measured}
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
     folders = Path(__file__).parent
     items.sort(key=lambda item: (_ORDER.index(item.path.relative_to(folders).parts[0]), item.path))
 

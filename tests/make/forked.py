@@ -178,6 +178,8 @@ def _become(command: list[str], cwd: str, env: dict[str, str], streams: list[str
     del sys.path[: 1 + len(_places())]
     os.environ.clear()
     os.environ.update(env)
+    if "coverage" in sys.modules and (measured := sys.modules["coverage"].Coverage.current()) is not None:
+        measured.switch_context(env.get("PYTEST_CURRENT_TEST", ""))  # whose lines these are
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
     try:

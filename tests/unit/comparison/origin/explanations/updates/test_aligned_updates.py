@@ -73,7 +73,8 @@ def test_a_wide_layer_makes_much_of_updates_that_are_noise() -> None:
 
 def test_two_sketches_may_estimate_what_is_in_proportion_twice_apart() -> None:
     """Of a hundred updates, one: what comes out is 6e-2 apart, by sketches twice as much of the weight as it may be."""
-    steps = next(each for each in map(steps_of_seed, range(1_000)) if times_estimated(each - OTHER_STEPS) > 2.3)
+    # The first such seed is 749; those before it take seconds.
+    steps = next(each for each in map(steps_of_seed, range(740, 2_000)) if times_estimated(each - OTHER_STEPS) > 2.3)
     assert origins(side(WEIGHT + steps, WEIGHT, value=1.00001e-2)) == []
 
 
