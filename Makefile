@@ -38,14 +38,23 @@ FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pypro
 # What is compiled at the install.
 ONE_PASS := $(wildcard msprobe_ms/arrays/one_pass*.[ch])
 
-.PHONY: demo test tests thorough check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep killed-checks device installs messages release-check clean
+.PHONY: demo test tests fast-tests other-tests thorough check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep killed-checks device installs messages release-check clean
 
 demo: .venv/installed-mindspore
 	$(BIN)/python samples/demo.py
 
-# The second core installs the frameworks beside what lint needs, and checks while the first installs the rest.
+# One core installs the frameworks; the other lints meanwhile, and runs the tests that need none.
 test: .venv/created
-	$(MAKE) --no-print-directory -j 2 lint tests
+	$(MAKE) --no-print-directory -j 2 lint $(if $(filter file,$(origin PYTEST_ARGS)),fast-tests other-tests,tests)
+
+# Told when they are over, as other tests tell how far they are.
+fast-tests: .venv/installed-test-tools
+	@$(BIN)/python -m compileall -q msprobe_ms
+	@told=$$($(BIN)/python -m pytest -q -m fast tests/unit 2>&1) && echo "$$told" | tail -1 || { echo "$$told"; exit 1; }
+
+other-tests: .venv/installed-test
+	$(BIN)/python -m compileall -q msprobe_ms
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not fast"
 
 tests: .venv/installed-test
 	$(BIN)/python -m compileall -q msprobe_ms
@@ -56,7 +65,7 @@ thorough:
 
 check: lint .venv/installed-test
 	$(BIN)/python -m compileall -q msprobe_ms
-	$(BIN)/python -m pytest -q -n 2 -m "not processes" tests/unit
+	$(BIN)/python -m pytest -q -n 2 -m fast tests/unit
 
 lint: .venv/installed-lint
 	$(BIN)/ruff check .

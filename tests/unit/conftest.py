@@ -1,6 +1,6 @@
 """The fast lane: no test below this folder imports a framework; those that start processes bear the mark that says so.
 
-`make check` runs the others.
+The others are marked fast: `make check` runs them, and `make test` while it installs the frameworks.
 """
 
 from __future__ import annotations
@@ -30,6 +30,14 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_audit)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the fast lane."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents and item.get_closest_marker("processes") is None:
+            item.add_marker("fast")
 
 
 @pytest.fixture(autouse=True)
