@@ -19,6 +19,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from repository import PACKAGE
+
 FRAMEWORK, FOLDER = sys.argv[1], Path(sys.argv[2])
 
 #: What users' code holds of a framework: names, tables, attributes of classes, defaults.
@@ -173,7 +175,7 @@ def calls_of_the_tool(run: Callable[[], Any]) -> list[str]:
     calls: set[str] = set()
 
     def profile(frame: Any, event: str, argument: Any) -> None:
-        if event == "call" and f"{os.sep}msprobe_ms{os.sep}" in frame.f_code.co_filename:
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
             calls.add(f"called: {frame.f_code.co_name}")
 
     gc.collect()  # what is thrown away afterwards is no hook

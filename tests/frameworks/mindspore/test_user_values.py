@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from mindspore import Tensor, mint, nn, ops
 from recording import Step, read_step, recording
+from repository import PACKAGE
 
 from msprobe_ms.dump.writing.writer import ERROR_LOG
 
@@ -187,7 +188,7 @@ def _for_us(method: Any) -> Any:
     """``method``, which ends the process when this package calls it."""
 
     def of_the_user(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if "/msprobe_ms/" in sys._getframe(1).f_code.co_filename:
+        if sys._getframe(1).f_code.co_filename.startswith(PACKAGE):
             raise SystemExit("code of the user ran")
         return method(self, *args, **kwargs)
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from recording import write_config
+from repository import PACKAGE
 from torch import nn
 
 from msprobe_ms.pytorch import PrecisionDebugger
@@ -47,7 +48,7 @@ def _for_us(method: Any) -> Any:
     """``method``, which ends the process when this package calls it."""
 
     def of_the_user(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if "/msprobe_ms/" in sys._getframe(1).f_code.co_filename:
+        if sys._getframe(1).f_code.co_filename.startswith(PACKAGE):
             raise SystemExit("code of the user ran")
         return method(self, *args, **kwargs)
 
