@@ -182,7 +182,7 @@ def source_of(value: NonFiniteValue) -> str:
         return tr("what an optimizer keeps from step to step, or a gradient")
     if parsed is not None and parsed.direction == BACKWARD:
         return tr("a gradient from code that was not recorded")
-    return tr("input data, a weight (which level mix tells), an argument of the call, or code that was not recorded")
+    return tr("input data, a weight (level mix names it), an argument of the call, or code that was not recorded")
 
 
 def _place_lines(bad: NonFiniteValue) -> Iterator[str]:
