@@ -71,7 +71,7 @@ recording/output: overflow step_dump tensor_writer values
 recording/perturbation: files fixing gradients perturbations recorder repetition report selection step
 recording/selection: filters unused_settings why_empty
 remote: beside certificates folder_layout items links receiver sender sending streams tls
-support: errors files log workers
+support: files log workers
 tokens: measure report sources
 weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint
 """
