@@ -20,9 +20,8 @@ accuracy/proof: call prove source statistical
 accuracy/receiving: host judge settings
 arrays: changes dtypes npy torch_file torch_pickle
 bisect: decide
-cli/accuracy: prove
 cli: bisect dump_files environment gradients llm non_finite run view weights
-cli/comparison: compare kernels merge_result options sides tensor_files
+cli/comparison: compare kernels merge_result options tensor_files
 comparison/api: compared notebook result
 comparison/kernels: compare first_nonfinite table
 comparison/many: summary trend
