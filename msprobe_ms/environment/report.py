@@ -22,6 +22,8 @@ from msprobe_ms.weights.names import NAMES_DIFFER
 
 _TITLES = ("section", "name", "target", "golden", "result", "note")
 _COLOURS = {Status.ERROR: RowColour.RED, Status.WARNING: RowColour.YELLOW, Status.PASS: RowColour.NONE}
+#: Sections that only a dump fills, which need not be given.
+_OF_A_DUMP = ("dataset", "weights")
 #: Lines of each kind in the terminal.
 _TOLD = 10
 
@@ -62,8 +64,8 @@ def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
     verdict = tr("DIFFERENT") if differing else alike
     yield (
         tr(
-            "{verdict}: settings that differ and change results: {differing} of {count}; that differ and may change "
-            "them: {counts} ({by_section})",
+            "{verdict}: settings that differ and change results: {differing} of {count} ({by_section}); settings that "
+            "differ and may change results: {counts}",
             verdict=verdict,
             differing=differing,
             count=len(compared),
@@ -110,8 +112,10 @@ def _by_section(compared: Sequence[ConfigRow], unpaired: int) -> Iterator[str]:
             yield tr("{section} {bad} of {count}", section=title, bad=bad, count=len(own))
         if unpaired and section == "weights":
             yield tr_count("{count} weight not compared", "{count} weights not compared", unpaired)
-        elif not own:
+        elif not own and section in _OF_A_DUMP:
             yield tr("{section} not collected", section=title)
+        elif not own:
+            yield tr("{section} none found", section=title)
 
 
 def _told(row: ConfigRow) -> str:

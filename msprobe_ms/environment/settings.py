@@ -77,6 +77,8 @@ def settled(files: Mapping[str, Iterable[Setting]]) -> dict[str, Any]:
         for file, setting in given
         if setting.given is not Given.DEFAULT or canonical(setting.name) not in options
     ]
+    if not options:
+        _tell_defaults(dict.fromkeys(file for file, setting in given if setting.given is Given.DEFAULT))
     by_name: dict[str, list[tuple[str, Setting]]] = {}
     for file, setting in given:
         by_name.setdefault(canonical(setting.name), []).append((file, setting))
@@ -123,6 +125,18 @@ def shown(value: Any) -> str:
 def _without_secret(setting: Setting) -> Setting:
     secret = isinstance(setting.value, str) and may_be_secret(setting.name)
     return setting._replace(value=NOT_KEPT) if secret else setting
+
+
+def _tell_defaults(files: Iterable[str]) -> None:
+    """Say that a command line may have changed the defaults in these files, as none was given."""
+    if named := list(files):
+        logger.warning(
+            tr(
+                "{files}: only defaults are known, as no given file holds a command line; if options were given when "
+                "the script was started, also give a shell script with that command",
+                files=listed(named, 2),
+            )
+        )
 
 
 def _tell_conflict(name: str, found: Iterable[tuple[str, Setting]]) -> None:

@@ -51,8 +51,8 @@ def _tell_of_hashes(_process: int) -> None:
     seed = os.environ["PYTHONHASHSEED"]
     logger.info(
         tr(
-            "seed_all: only the order of Python sets of texts may still differ between runs; where it matters, "
-            "start with PYTHONHASHSEED={seed} python …",
+            "seed_all: one thing may still differ between runs: the order of strings in a Python set; if your "
+            "script depends on it, start the script with PYTHONHASHSEED={seed} python …",
             seed=seed,
         )
     )

@@ -212,16 +212,16 @@ def _of_module(target: str, golden: str, titles: tuple[str, ...], found: Explana
 
 
 def _changes(change: float, recorded: float, *, explains: bool) -> str:
-    so = (
-        tr("near enough, as random data is not the recorded data: this explains it")
-        if explains
-        else tr("this alone does not explain it")
-    )
+    if explains:
+        return tr(
+            "{change}; between the two dumps it changes by {recorded}, about as much: this explains the difference",
+            change=percent(change),
+            recorded=percent(recorded),
+        )
     return tr(
-        "{change}; the norms in the two dumps differ by {recorded}: {so}",
+        "{change}; between the two dumps it changes by {recorded}: this alone does not explain the difference",
         change=percent(change),
         recorded=percent(recorded),
-        so=so,
     )
 
 

@@ -103,7 +103,10 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
         yield total.first_rank.reason
     if total.growing:
         nodes = [f"{each.node} ({each.rank}: {each.first:.2g} → {each.last:.2g})" for each in total.growing]
-        yield tr("the error ratio grows over the steps at: {nodes}", nodes=listed(nodes, 2))
+        yield tr(
+            "the error ratio (deviation / tolerance) grows over the steps at: {nodes}; the error need not begin there",
+            nodes=listed(nodes, 2),
+        )
 
 
 def total_report_lines(total: Total, page: Path | None = None) -> Iterator[str]:

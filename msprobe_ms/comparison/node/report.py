@@ -155,7 +155,7 @@ class _Details:
         if self.chosen.row is None and others and others[0].target is not None:
             yield ""
             yield tr(
-                "any other of these values is told in full by its own name, such as --node {name}",
+                "to see another of these values in full, give its name, for example --node {name}",
                 name=others[0].target.name,
             )
 

@@ -27,11 +27,7 @@ def describe_allowances(row: Row, tried: Sequence[tuple[str, Allowance | None]],
     parts = [_outcome(row)]
     if allowed:
         parts.append(_allowed(row, allowed))
-    if silent and not in_full:
-        parts.append(
-            tr_count("1 other explanation does not apply", "{count} other explanations do not apply", count=len(silent))
-        )
-    elif silent:
+    if silent and in_full:
         parts.append(_silent(silent))
     return tr_join(tr("; "), parts)
 
@@ -45,9 +41,9 @@ def _silent(names: tuple[str, ...]) -> str:
 def _outcome(row: Row) -> str:
     explained = row.explained
     if explained is None:
-        return (
-            tr("nothing explains it") if not row.inherited_from else tr("not explained, as the error begins before it")
-        )
+        if row.inherited_from:
+            return tr("its error comes from {origin}", origin=row.inherited_from)
+        return tr("nothing explains it")
     if explained.effect is Effect.HOLDS:
         return tr("judged by {up_to:.3g}, which is less than its tolerance", up_to=explained.up_to)
     return tr("explained by {by}", by=tr(explained.by))
@@ -56,16 +52,18 @@ def _outcome(row: Row) -> str:
 def _allowed(row: Row, allowed: Sequence[tuple[str, float]]) -> str:
     """What each explanation that applies lets pass; where none is enough, that they are too small."""
     if row.explained is None and not row.inherited_from and all(math.isfinite(up_to) for _, up_to in allowed):
-        named = [tr("{name} ({amount})", name=name, amount=_amount(up_to)) for name, up_to in allowed]
+        named = [tr("{name} (up to {up_to:.3g})", name=name, up_to=up_to) for name, up_to in allowed]
         return tr_count(
             "{allowed} is too small to explain it",
             "{allowed} are too small to explain it",
             count=len(named),
             allowed=tr_join(tr(" and "), [*([tr_join(", ", named[:-1])] if named[1:] else []), named[-1]]),
         )
-    each = [tr("{name} {amount}", name=name, amount=_amount(up_to)) for name, up_to in allowed]
-    return tr("explanations that apply allow: {allowed}", allowed=tr_join(", ", each))
+    return tr_join(", ", [_explains(name, up_to) for name, up_to in allowed])
 
 
-def _amount(up_to: float) -> str:
-    return tr("up to {up_to:.3g}", up_to=up_to) if math.isfinite(up_to) else tr("to any extent")
+def _explains(name: str, up_to: float) -> str:
+    """How large a deviation an explanation lets pass."""
+    if math.isfinite(up_to):
+        return tr("{name} explains a deviation of at most {up_to:.3g}", name=name, up_to=up_to)
+    return tr("{name} explains a deviation of any size", name=name)

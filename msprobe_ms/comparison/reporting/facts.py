@@ -21,7 +21,7 @@ from msprobe_ms.comparison.pairing.shares import lone_values, outermost
 from msprobe_ms.comparison.reporting.files import compared_count, row_counts
 from msprobe_ms.comparison.reporting.mapping_advice import mapping_lines
 from msprobe_ms.comparison.row_items import where_sorts
-from msprobe_ms.comparison.terms import GOLDEN, TARGET, Mode
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Mode, PairedBy
 from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_list, translated
 
@@ -98,9 +98,8 @@ def pairing_line(comparison: Comparison) -> str:
     if alone and (shares.modules is not None or shares.calls is not None):
         lone = tr_count("1 has no counterpart", "{count} have no counterpart", count=alone)
         compared = tr("{compared}, {lone}", compared=compared, lone=lone)
-        if not any((shares.target, shares.golden, *shares.functions)):  # which are told by name
-            where = [name for counts in lone_values(comparison.pairs) for name in counts]
-            compared = tr("{compared} (of {names})", compared=compared, names=listed(where, _NAMED))
+        if why := tr_join(tr("; "), _why_alone(comparison, alone)):
+            compared = tr("{compared} ({why})", compared=compared, why=why)
     line = tr("{compared}; paired: {paired}", compared=compared, paired=tr_join(", ", paired))
     alone_at = [
         tr("{outermost} ({side})", outermost=listed(outermost(names), _NAMED), side=tr(side))
@@ -112,6 +111,24 @@ def pairing_line(comparison: Comparison) -> str:
         if alone_at
         else line
     )
+
+
+def _why_alone(comparison: Comparison, alone: int) -> Iterator[str]:
+    """Which values need no counterpart, and of which modules the others are, unless these are told by name."""
+    inner = sum(not row.matched for pair in comparison.pairs if pair.how == PairedBy.GROUP for row in pair.rows)
+    if inner and inner == alone:
+        yield tr("inner values of calls that are compared as one")
+    elif inner:
+        yield tr_count(
+            "1 is an inner value of calls that are compared as one",
+            "{count} are inner values of calls that are compared as one",
+            count=inner,
+        )
+    shares = comparison.shares
+    if not any((shares.target, shares.golden, *shares.functions)):
+        others = lone_values(pair for pair in comparison.pairs if pair.how != PairedBy.GROUP)
+        if names := [name for counts in others for name in counts]:
+            yield tr("of {names}", names=listed(names, _NAMED))
 
 
 def _lone_functions_lines(shares: Shares) -> Iterator[str]:

@@ -18,6 +18,17 @@ def test_variables_of_a_shell_script_are_filled_in_but_for_secrets(tmp_path: Pat
     }  # fmt: skip
 
 
+def test_defaults_without_a_command_line_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    script, shell = tmp_path / "train.py", tmp_path / "train.sh"
+    script.write_text('parser.add_argument("--lr", default=0.1)\nseed = 3')
+    shell.write_text("python train.py --lr 0.05")
+    assert collect([script], None, {})["hyperparameters"] == {"lr": 0.1}
+    assert f"{script}: only defaults are known, as no given file holds a command line; " in caplog.text
+    caplog.clear()
+    assert collect([script, shell], None, {})["hyperparameters"] == {"lr": 0.05}
+    assert "only defaults" not in caplog.text
+
+
 def test_a_folder_is_told_what_is_accepted_in_its_place(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as settings:
         collect([tmp_path], None, {})

@@ -204,9 +204,14 @@ _ITEM_BY_ITEM = (PairedBy.DATA, PairedBy.API)
 def _header(name: str) -> str:
     return tr(
         """\
-# What stood beside what, and behind it what said so: data, api, layer or cell mapping, automatic, name, scope (calls of
-# one meaning inside one call of a module), group (several calls that are one of the other side). null: nothing.
-# Corrected, this is a data mapping: msprobe compare ... -dm {name}
+# Each line pairs a name of the target (left) with a name of the golden (right). null: it has no counterpart.
+# The comment behind a line is the rule that made the pair:
+#   name       the two names mean the same module or function
+#   automatic  found by -lm without a file
+#   layer, cell, api, data  a line in the file given with -lm, -cm, -am, -dm
+#   scope      calls of the same operation, inside one call of a module
+#   group      several calls on one side are one call on the other
+# To change a pair, edit its line and pass this file: msprobe compare ... -dm {name}
 """,
         name=name,
     )

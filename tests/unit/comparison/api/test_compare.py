@@ -159,7 +159,7 @@ def test_many_ranks_and_steps(tmp_path: Path) -> None:
         json.loads(found.to_json(tmp_path / "a.json").read_text())["ranks"] == json.loads(summary.read_text())["ranks"]
     )
     assert "\nrank1 differs first, by its own computation, at Cell.fc.Dense" in str(found)
-    assert "\nthe error ratio grows over the steps" in str(found)
+    assert "\nthe error ratio (deviation / tolerance) grows over the steps" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,25 @@ def test_where_all_modules_are_paired_those_of_lone_values_are_named() -> None:
     )
 
 
+def test_inner_values_of_calls_that_are_compared_as_one_are_told_apart() -> None:
+    """A Dense is ``matmul`` and ``bias_add`` on one side, ``linear`` on the other."""
+    x, weight, product, bias = np.ones((4, 3), "f4"), np.ones((3, 5), "f4"), np.full((4, 5), 3, "f4"), np.ones(5, "f4")
+    first, second, whole = ("Primitive.m.MatMul.0.forward", "Primitive.b.BiasAdd.0.forward", "Functional.linear.0.forward")
+    ours = [
+        *(tensor(place, each, first) for place, each in (("input.0", x), ("input.1", weight), ("output.0", product))),
+        *(tensor(place, each, second) for place, each in (("input.0", product), ("input.1", bias))),
+        tensor("output.0", product + 1, second),
+    ]
+    given = (("input.0", x), ("input.1", weight), ("input.2", bias), ("output.0", product + 1))
+    golden = dump([tensor(place, each, whole) for place, each in given], "pytorch")
+    lines = told(dump(ours), golden)
+    inner = "inner values of calls that are compared as one"
+    assert f"4 values compared (statistics), 2 have no counterpart ({inner}); paired: " in lines[1]
+    other = tensor("output.0", weight, "Functional.other.0.forward")
+    lines = told(dump([*ours, other]), golden)
+    assert f"4 values compared (statistics), 3 have no counterpart (2 are {inner}); paired: " in lines[1]
+
+
 def test_values_of_another_float_dtype_are_counted_and_other_integers_are_not() -> None:
     def recorded(precise: str, index: str) -> Dump:
         values = [tensor("output.0", np.ones(2, precise), entry) for entry in ENTRIES[:2]]

@@ -107,7 +107,7 @@ def test_what_a_line_says(tmp_path):
         "pytorch", *module_calls("Module", "fc", "Linear"), "Torch.other thing.0.forward", "Torch.absolute.0.forward"
     )
     text = written(pair(target, golden, Mappings(cell={})), tmp_path).read_text()
-    assert text.startswith("# What stood beside what, ")
+    assert text.startswith("# Each line pairs a name of the target (left) ")
     assert "-dm data_mapping_20260101000000.yaml\n" in text
     assert [line for line in text.splitlines() if "forward" in line] == [
         "Cell.fc.Dense.forward.0: Module.fc.Linear.forward.0 # cell",
