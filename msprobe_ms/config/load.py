@@ -126,7 +126,7 @@ def _active_section(general: dict[str, Any]) -> tuple[str, dict[str, Any], list[
 def _unknown_keys(
     general: dict[str, Any], section: dict[str, Any], active: str, arguments: Mapping[str, Any]
 ) -> Iterator[Mistake]:
-    """Keys that nothing knows: arguments may be those of the task's section too, keys of the file stand where they belong."""
+    """Keys that nothing knows. An argument may be a key of the task's section as well."""
     useful = [key for key, tasks in SECTION_KEYS.items() if active in tasks]
     useful += ONLINE_KEYS if active == "tensor" else ()
     known = (*GENERAL_KEYS, *GeneralWithoutEffect.model_fields, *_SECTIONS)

@@ -145,7 +145,9 @@ def unknown_arguments(unknown: Iterable[str]) -> str:
     accepted = ("config_path", "task", "dump_path", "level", "step", "settings")
     lines = []
     for name in unknown:
-        hint = _ELSEWHERE.get(name, tr("every other key goes into settings={…}, or into the file that config_path names"))
+        hint = _ELSEWHERE.get(
+            name, tr("every other key goes into settings={…}, or into the file that config_path names")
+        )
         lines.append(
             tr(
                 "PrecisionDebugger: {name}: unknown argument{suggestion}; {hint}",

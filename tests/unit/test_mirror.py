@@ -27,7 +27,7 @@ comparison/kernels: compare first_nonfinite table
 comparison/many: summary trend
 comparison/measuring: tolerances
 comparison: model settings
-comparison/node: lookup report
+comparison/node: lookup
 comparison/origin/causes: small_excess
 comparison/origin: evidence nodes protocols wrong_at_first
 comparison/page: calls choice content figures rows verdict
