@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
 import numpy as np
@@ -64,13 +67,31 @@ def seed_mindspore(seed: int, mode: bool) -> None:
     from mindspore.communication import GlobalComm
 
     mindspore.set_seed(seed)
-    # MindSpore warns of every call, and its newer function can be called once in a process: that is the script's.
     wanted = "ON" if mode else "OFF"
     if mindspore.get_context("deterministic") != wanted:
-        mindspore.set_context(deterministic=wanted)
+        with _no_advice():
+            mindspore.set_context(deterministic=wanted)
     os.environ["HCCL_DETERMINISTIC"] = _collectives(mode)  # which the context takes out of the environment
     if mode and GlobalComm.INITED:
         logger.warning(tr("seed_all: communication was initialised before; HCCL_DETERMINISTIC has no effect any more"))
+
+
+@contextmanager
+def _no_advice() -> Iterator[None]:
+    """Keep MindSpore from logging that ``mindspore.set_deterministic`` is newer.
+
+    That function raises when it is called a second time in a process: the one call is the script's.
+    """
+    log = logging.getLogger(f"ME.mindspore.log.{os.getpid()}")  # MindSpore's own
+
+    def is_wanted(record: logging.LogRecord) -> bool:
+        return "mindspore.set_deterministic" not in record.getMessage()
+
+    log.addFilter(is_wanted)
+    try:
+        yield
+    finally:
+        log.removeFilter(is_wanted)
 
 
 def seed_pytorch(seed: int, mode: bool) -> None:
