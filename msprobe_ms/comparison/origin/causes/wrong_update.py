@@ -93,10 +93,7 @@ def _of_one(update: Update) -> tuple[str, str] | None:
         return None
     times = tr("{factor:.3g} times the golden's", factor=update.factor)
     return (
-        tr(
-            "the target's update of this parameter is {times}, though its gradient agrees in the step before",
-            times=times,
-        ),
+        tr("the target's update of this parameter is {times}, though its gradient agreed", times=times),
         tr("look at its group's learning rate"),
     )
 
@@ -114,7 +111,7 @@ def _of_factor(known: Sequence[Update]) -> str:
     look = tr("Adam's bias correction, then at the learning rate") if uncorrected else tr("the learning rate")
     return tr(
         "the target's updates are {middle:.3g} times the golden's in {sum} of the {count} parameters whose gradients "
-        "agree in the step before: look at {look}",
+        "agreed: look at {look}",
         middle=middle,
         sum=int(alike.sum()),
         count=len(known),
@@ -144,7 +141,7 @@ def _of_decay(known: Sequence[Update]) -> str:
         return ""
     side = "target" if middle < 0 else "golden"
     return tr(
-        "of the {other_count} parameters whose gradients agree in the step before, the {side}'s updates shrink {count} "
+        "of the {other_count} parameters whose gradients agreed, the {side}'s updates shrink {count} "
         "more, in proportion to their values: look at weight decay",
         side=tr(side),
         count=len(apart),
@@ -158,7 +155,7 @@ def _of_another_rule(known: Sequence[Update]) -> str:
     if len(apart) < max(_FEWEST, _MANY * len(known)):
         return ""
     return tr(
-        "updates of {count} of the {other_count} parameters whose gradients agree in the step before differ by "
+        "updates of {count} of the {other_count} parameters whose gradients agreed differ by "
         "{median:.0%}: look at the optimizer's settings, weight decay, clipping of gradients",
         count=len(apart),
         other_count=len(known),

@@ -122,8 +122,8 @@ def test_updates_by_another_rate(golden: Rule, times: float, look: str) -> None:
     (origin,) = origins(side(lambda *given: times * golden(*given)), side(golden))
     assert (origin.kind, origin.target) == ("update", "Cell.layers.0.Dense.forward.0.parameters.weight")
     assert origin.reason == (
-        f"the target's updates are {times:.3g} times the golden's in 10 of the 10 parameters whose gradients agree in "
-        f"the step before: look at {look}"
+        f"the target's updates are {times:.3g} times the golden's in 10 of the 10 parameters whose gradients agreed: "
+        f"look at {look}"
     )
 
 
@@ -132,16 +132,14 @@ def test_weight_decay(side_of_it: str, share: float) -> None:
     (origin,) = origins(side(lambda n, weight, gradient: sgd(n, weight, gradient) - share * weight), side(sgd))
     assert origin.kind == "update"
     assert origin.reason == (
-        f"of the 10 parameters whose gradients agree in the step before, the {side_of_it}'s updates shrink 10 more, in "
+        f"of the 10 parameters whose gradients agreed, the {side_of_it}'s updates shrink 10 more, in "
         "proportion to their values: look at weight decay"
     )
 
 
 def test_another_rule() -> None:
     (origin,) = origins(side(adam), side(lambda n, weight, gradient: -1e-3 * np.roll(gradient, 1) / 1e-2))
-    assert origin.reason.startswith(
-        "updates of 10 of the 10 parameters whose gradients agree in the step before differ by 1"
-    )
+    assert origin.reason.startswith("updates of 10 of the 10 parameters whose gradients agreed differ by 1")
     assert origin.reason.endswith("look at the optimizer's settings, weight decay, clipping of gradients")
 
 
@@ -173,7 +171,7 @@ def test_a_few_parameters_of_another_rate() -> None:
     found = origins(side(other), side(sgd))
     assert [each.target for each in found] == [f"Cell.layers.{n}.Dense.forward.0.parameters.weight" for n in (0, 1)]
     assert found[0].reason == (
-        "the target's update of this parameter is 2 times the golden's, though its gradient agrees in the step before "
+        "the target's update of this parameter is 2 times the golden's, though its gradient agreed "
         "(the same for 1 other): look at its group's learning rate"
     )
 
@@ -204,7 +202,7 @@ def test_a_rule_that_shows_in_many_parameters() -> None:
     (found,) = origins(side(decayed(4)), side(adam))
     assert (found.kind, found.stage) == ("update", "update")
     assert re.fullmatch(
-        r"updates of 4 of the 10 parameters whose gradients agree in the step before differ by \d+%: look at .*",
+        r"updates of 4 of the 10 parameters whose gradients agreed differ by \d+%: look at .*",
         found.reason,
     )
 
