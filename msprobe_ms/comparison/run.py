@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -244,7 +244,7 @@ def compare_one(
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
     comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many, after=after)
-    proposed = _proposed_mapping(ours, theirs, comparison.pairs)
+    proposed = _proposed_mapping(ours, theirs, comparison.pairs, options.mappings.layer)
     comparison.mapped = replace(comparison.mapped, found=bool(aligned), proposed=proposed)
     tables = write_tables(
         comparison, options.report, output, timestamp,
@@ -268,8 +268,10 @@ def compare_one(
     return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)
 
 
-def _proposed_mapping(target: Dump, golden: Dump, pairs: Sequence[Pair]) -> list[str]:
-    """Lines of a layer mapping that may pair modules which have no counterpart on either side."""
+def _proposed_mapping(
+    target: Dump, golden: Dump, pairs: Sequence[Pair], given: Mapping[str, Mapping[str, str]]
+) -> list[str]:
+    """Lines of a layer mapping that may pair modules which have no counterpart on either side, but those ``given``."""
     unmatched = unmatched_modules(pairs)
     if not all(unmatched) or len(target.entries) + len(golden.entries) > _MOST_ENTRIES:
         return []
@@ -278,7 +280,7 @@ def _proposed_mapping(target: Dump, golden: Dump, pairs: Sequence[Pair]) -> list
     ours, theirs = (
         {(parsed.name, parsed.class_name) for name in side if (parsed := parse_entry(name))} for side in unmatched
     )
-    return align_modules(target, golden).lines_for(ours, theirs)
+    return align_modules(target, golden).lines_for(ours, theirs, given)
 
 
 def verdict_of(comparison: Comparison) -> Verdict:

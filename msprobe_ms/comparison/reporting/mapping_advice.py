@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.pairing.coverage import unmatched_modules
 from msprobe_ms.support.translation import tr, tr_list
 
-#: Lines of a mapping that are shown; the summary has all.
-_SHOWN = 8
+#: Lines of a mapping that are shown, where it is longer than a page; the summary has all.
+_SHOWN = 24
 
 
 def mapping_advice(comparison: Comparison) -> str:
@@ -36,6 +36,14 @@ def mapping_lines(comparison: Comparison) -> Iterator[str]:
         yield advice
         return
     yield tr("{advice}; these lines pair them (the number is how sure that is, 0 to 1):", advice=advice)
-    yield from (f"  {line}" for line in mapped.proposed[:_SHOWN])
-    if (more := len(mapped.proposed) - _SHOWN) > 0:
+    shown = _shown(mapped.proposed)
+    yield from (f"  {line}" for line in shown)
+    if more := len(mapped.proposed) - len(shown):
         yield tr("  and {more} more lines: proposed_mapping in the summary", more=more)
+
+
+def _shown(lines: Sequence[str]) -> Sequence[str]:
+    """All lines, or so many that more than one is left, and none ends with a class whose rules are left out."""
+    if len(lines) <= _SHOWN + 1:
+        return lines
+    return lines[:_SHOWN] if lines[_SHOWN - 1].startswith(" ") else lines[: _SHOWN - 1]

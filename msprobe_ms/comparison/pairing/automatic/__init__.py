@@ -8,9 +8,10 @@ confidence; what could as well be another is left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from msprobe_ms.comparison.pairing.automatic.containers import CERTAIN, enclosing, inside, match_inner, match_whole
 from msprobe_ms.comparison.pairing.automatic.fused import find_fused, norms_add_up, pair_held
@@ -80,8 +81,13 @@ class Alignment:
     _notes: dict[tuple[str, str], float] = field(default_factory=dict, repr=False)
     _used: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
-    def lines_for(self, ours: Container[Module], theirs: Container[Module]) -> list[str]:
-        """Return the rules, as lines of yaml, that pair modules of ``ours`` with modules of ``theirs``."""
+    def lines_for(
+        self, ours: Container[Module], theirs: Container[Module], given: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    ) -> list[str]:
+        """Return the rules, as lines of yaml, that pair modules of ``ours`` with modules of ``theirs``.
+
+        ``given``: rules that are left out, as there is a file that holds them already.
+        """
         paths = [module[0] for module, (other, _) in self.pairs.items() if module in ours and other in theirs]
         for group, others, _ in self.fused:
             if all(module in ours for module in group) and all(module in theirs for module in others):
@@ -90,7 +96,13 @@ class Alignment:
         chosen = {
             parent: kept
             for parent, children in self.rules.items()
-            if (kept := {child: value for child, value in children.items() if f"{parent}.{child}" in used})
+            if (
+                kept := {
+                    child: value
+                    for child, value in children.items()
+                    if f"{parent}.{child}" in used and given.get(parent, {}).get(child) != value
+                }
+            )
         }
         return list(rule_lines(chosen, self._notes))
 

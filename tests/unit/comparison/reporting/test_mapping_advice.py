@@ -36,10 +36,18 @@ def test_what_was_given_is_what_to_correct() -> None:
         assert mapping_advice(comparison).startswith(begins)
 
 
-def test_lines_that_pair_them_are_shown_up_to_some() -> None:
+def test_lines_that_pair_them_are_shown_whole_up_to_a_page() -> None:
     comparison = compared([COMMON, OURS], [COMMON, THEIRS], Options())
-    comparison.mapped = Mapped(files=("mine.yaml",), proposed=[f"name{number}: other" for number in range(10)])
-    advice, *lines, more = mapping_lines(comparison)
-    assert advice.startswith("to pair these modules, correct mine.yaml; these lines pair them")
-    assert lines == [f"  name{number}: other" for number in range(8)]
-    assert more == "  and 2 more lines: proposed_mapping in the summary"
+
+    def shown(proposed: list[str]) -> list[str]:
+        comparison.mapped = Mapped(files=("mine.yaml",), proposed=proposed)
+        advice, *lines = mapping_lines(comparison)
+        assert advice.startswith("to pair these modules, correct mine.yaml; these lines pair them")
+        return [line.removeprefix("  ") for line in lines]
+
+    rules = ["Block:", *(f"  name{number}: other" for number in range(24))]
+    assert shown(rules) == rules
+    longer = [*rules, "  last: other"]
+    assert shown(longer) == [*longer[:24], "and 2 more lines: proposed_mapping in the summary"]
+    longer[23] = "Attention:"
+    assert shown(longer) == [*longer[:23], "and 3 more lines: proposed_mapping in the summary"]

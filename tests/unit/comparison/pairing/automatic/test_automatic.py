@@ -222,6 +222,9 @@ def test_fused_projections_are_named_and_not_paired(tmp_path: Path, told: Told) 
     # Rules are suggested for a fused module only where both it and all that it is made of have no twin.
     group, others, _ = alignment.fused[0]
     assert alignment.lines_for({*group}, {*others}) == ["Attention:", "  qkv: query + key + value"]
+    given = {"Attention": {"qkv": "query + key + value"}}
+    assert alignment.lines_for({*group}, {*others}, given) == []
+    assert alignment.lines_for({*group}, {*others}, {"Attention": {"qkv": "query"}}) != []
     assert alignment.lines_for({*group}, {*others[1:]}) == alignment.lines_for(set(), {*others}) == []
     parted = check(encoder(), renamed(fused), tmp_path, told)
     assert [len(ours) for ours, _, _ in parted.fused] == [3, 3, 3]
