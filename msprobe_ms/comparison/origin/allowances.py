@@ -62,11 +62,12 @@ def _allowed(row: Row, allowed: Sequence[tuple[str, float]]) -> str:
             count=len(named),
             allowed=tr_join(tr(" and "), [*([tr_join(", ", named[:-1])] if named[1:] else []), named[-1]]),
         )
-    return tr_join(", ", [_explains(name, up_to) for name, up_to in allowed])
+    each = tr_join(", ", [_explains(name, up_to) for name, up_to in allowed])
+    return tr("largest deviation that is explained: {each}", each=each)
 
 
 def _explains(name: str, up_to: float) -> str:
     """How large a deviation an explanation lets pass."""
     if math.isfinite(up_to):
-        return tr("{name} explains a deviation of at most {up_to:.3g}", name=name, up_to=up_to)
-    return tr("{name} explains a deviation of any size", name=name)
+        return tr("by {name} {up_to:.3g}", name=name, up_to=up_to)
+    return tr("by {name} any", name=name)

@@ -47,6 +47,7 @@ class WrongUpdate:
 
     def __init__(self, evidence: Evidence) -> None:
         self._updates = [each for each in evidence.updates if each.same_gradient]
+        self._count = len(evidence.updates)
 
     def find(self) -> list[Origin]:
         """One origin for a setting of the optimizer; else one for each parameter that is an exception on one side."""
@@ -54,8 +55,18 @@ class WrongUpdate:
         if len(known) >= _FEWEST:
             for reason in (_of_factor(known), _of_decay(known), _of_another_rule(known)):
                 if reason:
-                    return [origin_at(known[0].row, reason, kind=OriginKind.UPDATE)]
+                    return [origin_at(known[0].row, reason, [self._left(known)], kind=OriginKind.UPDATE)]
         return _exceptions(self._updates)
+
+    def _left(self, known: Sequence[Update]) -> str:
+        """How many parameters have no say, and why."""
+        if not (left := self._count - len(known)):
+            return ""
+        return tr_count(
+            "1 other parameter does not count: its gradient differs, or its update is as small as rounding",
+            "{count} other parameters do not count: their gradients differ, or their updates are as small as rounding",
+            count=left,
+        )
 
 
 def _exceptions(updates: Sequence[Update]) -> list[Origin]:
