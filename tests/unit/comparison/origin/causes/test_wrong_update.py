@@ -130,7 +130,7 @@ def test_updates_by_another_rate(golden: Rule, times: float, look: str) -> None:
 def test_parameters_whose_updates_are_rounding_are_counted_apart() -> None:
     still = [*GRADIENTS[:-1], np.float32(1e-12) * GRADIENTS[-1]]
     (origin,) = origins(side(lambda *given: 2 * sgd(*given), gradients=still), side(sgd, gradients=still))
-    assert origin.reason.startswith("the target's updates are 2 times the golden's in 9 of 9 parameters")
+    assert origin.reason.startswith("the target's updates are 2 times the golden's in 9 of the 9 parameters")
     assert list(origin.details) == [
         "1 other parameter does not count: its gradient differs, or its update is as small as rounding"
     ]
