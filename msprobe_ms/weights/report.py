@@ -194,8 +194,8 @@ def _rounding_line(differing: Sequence[WeightRow]) -> Iterator[str]:
         furthest = max(_distance(row) / row.tolerance if row.tolerance else math.inf for row in differing)
         if furthest <= _OF_ROUNDING:
             yield tr(
-                "all are at most {furthest:.2g} machine epsilons apart: normal after steps of training, but not after a "
-                "conversion or loading",
+                "all are at most {furthest:.2g} machine epsilons apart: normal after steps of training, but not after "
+                "a conversion or loading",
                 furthest=furthest,
             )
 

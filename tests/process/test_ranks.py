@@ -86,7 +86,10 @@ def test_the_error_of_each_node_over_the_steps(tmp_path: Path, capsys: pytest.Ca
     assert [line for line in printed.splitlines() if line.startswith("step")][1:] == [
         f"step{step} rank0: DIVERGENT, inherits the error of step 0" for step in (1, 2, 3)
     ]
-    assert "the error ratio (deviation / tolerance) grows over the steps at: " in printed and "Cell.fc.Dense.forward.0 (rank0: " in printed
+    assert (
+        "the error ratio (deviation / tolerance) grows over the steps at: " in printed
+        and "Cell.fc.Dense.forward.0 (rank0: " in printed
+    )
 
 
 def test_a_node_of_some_steps_only_leaves_cells_blank(tmp_path: Path) -> None:

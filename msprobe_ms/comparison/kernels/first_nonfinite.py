@@ -182,7 +182,7 @@ def source_of(value: NonFiniteValue) -> str:
         return tr("what an optimizer keeps from step to step, or a gradient")
     if parsed is not None and parsed.direction == BACKWARD:
         return tr("a gradient from code that was not recorded")
-    return tr("input data, a weight, an argument of the call, or code that was not recorded")
+    return tr("input data, a weight (level mix names it), an argument of the call, or code that was not recorded")
 
 
 def _place_lines(bad: NonFiniteValue) -> Iterator[str]:
@@ -349,11 +349,14 @@ def _figures(item: Item) -> str:
 def _holds(item: Item) -> str:
     """What an item holds that is not finite; "" for nothing.
 
-    A mean or norm that overflowed beside finite extremes is no fault of the values; one that is NaN is.
+    A mean or norm that overflowed beside finite extremes is no fault of the values; one that is NaN is, but for the
+    mean of infinities of both signs.
     """
     if item.kind != "tensor":
         return ""
-    statistics = [item.maximum, item.minimum, item.mean, item.norm]
+    statistics = [item.maximum, item.minimum, item.norm]
+    if (item.maximum, item.minimum) != (math.inf, -math.inf):
+        statistics.append(item.mean)
     if any(isinstance(value, float) and math.isnan(value) for value in statistics):
         return "NaN"
     return next((f"{value}" for value in statistics[:2] if isinstance(value, float) and math.isinf(value)), "")

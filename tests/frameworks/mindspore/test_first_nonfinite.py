@@ -80,6 +80,20 @@ def test_an_infinity_that_is_meant_does_not_hide_a_nan(tmp_path: Path) -> None:
     assert found.entries == 3
 
 
+def test_the_mean_of_both_infinities_is_no_nan(tmp_path: Path) -> None:
+    root = kernels(
+        tmp_path,
+        ("Div.Default_a-A_Div-op0.input.0", [0, 1]),
+        ("Div.Default_a-A_Div-op0.output.0", [INF, -INF]),
+        ("Sub.Default_b-B_Sub-op0.input.0", [INF, -INF]),
+        ("Sub.Default_b-B_Sub-op0.output.0", [NAN, -INF]),
+    )
+    (found,) = first_bad(root)
+    assert found.first is not None and found.first_nan is not None
+    assert (found.first.entry, found.first.holds) == ("Kernel.Div.0.forward", "inf")
+    assert found.first_nan.entry == "Kernel.Sub.0.forward"
+
+
 def test_what_came_in_from_outside(tmp_path: Path) -> None:
     bad = [1, NAN]
     root = kernels(

@@ -85,7 +85,8 @@ NAMED = {
     },
     "backward": {
         "L0": ("Module.guard.LayerNorm.backward.0.input.0", "a gradient from code that was not recorded"),
-        "mix": ("Torch.sqrt.0.backward.output.0", ""),
+        # The square root makes infinities of both signs, and their products with 0 are NaN.
+        "mix": ("Tensor.__mul__.0.backward.output.0", ""),
     },
     "between": {
         "L0": ("Module.guard.LayerNorm.backward.0.input.0", "a gradient from code that was not recorded"),

@@ -82,7 +82,10 @@ class Alignment:
     _used: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def lines_for(
-        self, ours: Container[Module], theirs: Container[Module], given: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+        self,
+        ours: Container[Module],
+        theirs: Container[Module],
+        given: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     ) -> list[str]:
         """Return the rules, as lines of yaml, that pair modules of ``ours`` with modules of ``theirs``.
 

@@ -44,7 +44,9 @@ def test_an_origin_says_that_nothing_explains_it_and_what_follows_what_does() ->
     _, (first, second, *_) = described(step((2, 3.1), (3.1, 4.1), (4.1, 5)), golden)
     assert first.startswith("output.0: nothing explains it; rounding (up to ")
     assert " and propagated error (up to " in first and first.endswith(") are too small to explain it")
-    explained = "input.0: explained by inherited error; largest deviation that is explained: by inherited error any, by "
+    explained = (
+        "input.0: explained by inherited error; largest deviation that is explained: by inherited error any, by "
+    )
     assert second.startswith(explained)
 
 

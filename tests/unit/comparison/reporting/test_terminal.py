@@ -207,7 +207,11 @@ def test_where_all_modules_are_paired_those_of_lone_values_are_named() -> None:
 def test_inner_values_of_calls_that_are_compared_as_one_are_told_apart() -> None:
     """A Dense is ``matmul`` and ``bias_add`` on one side, ``linear`` on the other."""
     x, weight, product, bias = np.ones((4, 3), "f4"), np.ones((3, 5), "f4"), np.full((4, 5), 3, "f4"), np.ones(5, "f4")
-    first, second, whole = ("Primitive.m.MatMul.0.forward", "Primitive.b.BiasAdd.0.forward", "Functional.linear.0.forward")
+    first, second, whole = (
+        "Primitive.m.MatMul.0.forward",
+        "Primitive.b.BiasAdd.0.forward",
+        "Functional.linear.0.forward",
+    )
     ours = [
         *(tensor(place, each, first) for place, each in (("input.0", x), ("input.1", weight), ("output.0", product))),
         *(tensor(place, each, second) for place, each in (("input.0", product), ("input.1", bias))),

@@ -150,8 +150,8 @@ def test_a_rank_whose_data_are_bad_is_named_by_them_and_not_by_a_gradient(tmp_pa
     assert lines(step(tmp_path / "step0", healthy, bad)) == [
         [
             "NAN: first in step 0 on rank1, before communication, at Cell.fc.Dense.forward.0.input.0",
-            "  no recorded call made it: it came from input data, a weight, an argument of the call, or code that was "
-            "not recorded",
+            "  no recorded call made it: it came from input data, a weight (level mix names it), an argument of the "
+            "call, or code that was not recorded",
             "  rank0 received it through MintDistributed.all_reduce.0.forward",
         ]
     ]
@@ -188,4 +188,4 @@ def test_where_an_input_and_a_weight_look_alike_none_is_named(tmp_path: Path) ->
     parents = {"Mint.linear.0.forward": "Cell.fc.Dense.forward.0", "Cell.fc.Dense.forward.0": None}
     (tmp_path / "step0" / "rank0" / "construct.json").write_text(json.dumps(parents))
     ((_, source, *_),) = lines(tmp_path)
-    assert "input data, a weight, an argument of the call" in source
+    assert "input data, a weight (level mix names it), an argument of the call" in source
