@@ -40,6 +40,7 @@ class PrecisionDebugger(BaseDebugger):
     ``fullgraph=True`` that calls recorded modules or APIs cannot be called while recording: PyTorch raises.
     """
 
+    @told_briefly
     def __init__(
         self,
         config_path: str | Path | None = None,

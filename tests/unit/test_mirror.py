@@ -72,7 +72,7 @@ recording/selection: filters unused_settings why_empty
 remote: beside certificates folder_layout items links receiver sender sending streams tls
 support: files log workers
 tokens: measure report sources
-weights: compare fused mindspore_file model numpy_archive open report safetensors torch_checkpoint
+weights: compare fused mindspore_file model numpy_archive open safetensors torch_checkpoint
 """
 
 
