@@ -9,7 +9,7 @@ from msprobe_ms.config.vocabulary import LevelName, TaskName
 from msprobe_ms.frameworks import explain_missing
 from msprobe_ms.frameworks.seeding import seed_mindspore, seed_process
 from msprobe_ms.recording.debugger import BaseDebugger
-from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.errors import UsageError, told_briefly
 from msprobe_ms.support.translation import tr
 
 try:
@@ -80,6 +80,7 @@ def _check_debugger(callback: object, debugger: object) -> None:
     raise UsageError(tr("{name}: {given} is not accepted; {accepted}", name=name, given=given, accepted=accepted))
 
 
+@told_briefly
 def record(
     model: Any = None,
     *,
@@ -105,6 +106,7 @@ def record(
     return open_recording(PrecisionDebugger, model, {**selection, "task": task, "dump_path": dump_path, "level": level})
 
 
+@told_briefly
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:
     """Seed Python, numpy and MindSpore.
 

@@ -13,6 +13,7 @@ from msprobe_ms.recording.debugger import BaseDebugger
 from msprobe_ms.recording.debuggers import weakly
 from msprobe_ms.recording.entry_points.context_manager import Recording, open_recording
 from msprobe_ms.recording.start_arguments import check_models
+from msprobe_ms.support.errors import told_briefly
 
 try:
     from msprobe_ms.frameworks.pytorch.dropout import set_dropout
@@ -39,6 +40,7 @@ class PrecisionDebugger(BaseDebugger):
     ``fullgraph=True`` that calls recorded modules or APIs cannot be called while recording: PyTorch raises.
     """
 
+    @told_briefly
     def __init__(
         self,
         config_path: str | Path | None = None,
@@ -65,6 +67,7 @@ class PrecisionDebugger(BaseDebugger):
         return PyTorch()
 
 
+@told_briefly
 def record(
     model: Any = None,
     *,
@@ -87,6 +90,7 @@ def record(
     return open_recording(PrecisionDebugger, model, {**selection, "task": task, "dump_path": dump_path, "level": level})
 
 
+@told_briefly
 def seed_all(seed: int = 1234, mode: bool = False, rm_dropout: bool = False) -> None:
     """Seed Python, numpy and PyTorch; ``mode`` asks PyTorch, cuDNN and cuBLAS for deterministic kernels.
 

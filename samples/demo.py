@@ -19,9 +19,15 @@ from mindspore import Tensor, nn
 from net_mindspore import Reverser, load
 
 from msprobe_ms import PrecisionDebugger
+from msprobe_ms.support.translation import tr, translated
 
 HERE = Path(__file__).parent
 OUTPUT = HERE.parent / "demo_output"
+
+
+def say(message: str) -> None:
+    """Print a message in the language of the user."""
+    print(translated(message), flush=True)
 
 
 def batches(count: int) -> list[tuple[Tensor, Tensor]]:
@@ -57,7 +63,8 @@ def compare(dump_path: Path, report_path: Path) -> None:
         "compare", "-tp", str(dump_path / "step0"), "-gp", str(HERE / "golden" / "step0"),
         "-lm", str(HERE / "layer_mapping.yaml"), "-o", str(report_path),
     ]  # fmt: skip
-    print(f"compared with the PyTorch dump in samples/golden: {shlex.join(['msprobe', *arguments])}", flush=True)
+    command = shlex.join(["msprobe", *arguments])
+    say(tr("compared with the PyTorch dump in samples/golden: {command}", command=command))
     subprocess.run([sys.executable, "-m", "msprobe_ms", *arguments], check=True)
 
 
@@ -65,14 +72,14 @@ def main() -> None:
     ms.set_context(mode=ms.PYNATIVE_MODE)
     shutil.rmtree(OUTPUT, ignore_errors=True)
     for title, name, faulty_layer in (
-        ("The correct network", "good", None),
-        ("The same network with a fault: layers.1.norm1 has epsilon 1e-2 instead of 1e-5", "faulty", 1),
+        (tr("The correct network"), "good", None),
+        (tr("The same network with a fault: layers.1.norm1 has epsilon 1e-2 instead of 1e-5"), "faulty", 1),
     ):
-        print(f"\n{title}: training 3 steps in MindSpore, recording step 0", flush=True)
+        say(tr("\n{title}: training 3 steps in MindSpore, recording step 0", title=title))
         train(OUTPUT / name, faulty_layer)
         compare(OUTPUT / name, OUTPUT / f"{name}_report")
     (page,) = (OUTPUT / "faulty_report").glob("*.html")
-    print(f"\nopen this page in a browser: {page}")
+    say(tr("\nopen this page in a browser: {page}", page=page))
 
 
 if __name__ == "__main__":

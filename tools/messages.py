@@ -1,7 +1,8 @@
 """Bring the catalogue of messages up to date: ``python tools/messages.py`` (make messages).
 
-Reads the messages in the sources of the package and of the report page, writes them into the catalogue, keeps what is
-translated of them, drops what is no longer said, compiles the catalogue, and lists what has no translation yet.
+Reads the messages in the sources of the package, of the demonstration and of the report page, writes them into the
+catalogue, keeps what is translated of them, drops what is no longer said, compiles the catalogue, and lists what has no
+translation yet.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 PACKAGE, PAGE = ROOT / "msprobe_ms", ROOT / "web" / "src"
+#: A script for users that speaks as the package does.
+DEMONSTRATION = ROOT / "samples" / "demo.py"
 CATALOGUE = PACKAGE / "locale" / "zh_CN" / "LC_MESSAGES" / "msprobe_ms.po"
 
 #: Files of words that are said as they stand: sample configurations and the keys in them.
@@ -52,7 +55,7 @@ class Found(NamedTuple):
 def messages() -> list[Found]:
     """Return the messages of all sources, each once, in the order of their files."""
     found: dict[tuple[str | None, str], Found] = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in (*sorted(PACKAGE.rglob("*.py")), DEMONSTRATION):
         for each in of_module(path):
             found.setdefault((None, each.text), each)
     for path in YAML:

@@ -43,5 +43,7 @@ def _why(dump: Dump) -> str:
         return tr("Task {task} records only calls with a fault, and found none", task=dump.task)
     return tr(
         "An exception ended its step early, or start was given another network than the one that ran, or list, scope "
-        'or skip selected no call: the line "nothing was recorded" in the log of that training says which'
+        'or skip selected no call. The log of that training says which: look for "{nothing}", or for a line that '
+        "begins with one of these keys",
+        nothing=tr("nothing was recorded"),
     )

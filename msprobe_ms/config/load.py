@@ -64,7 +64,7 @@ def load_config(
 
     active, section, mistakes = _active_section(general)
     section |= {key: value for key, value in arguments.items() if key in SECTION_KEYS}
-    mistakes += _unknown_keys(general, section, active)
+    mistakes += _unknown_keys(general, section, active, arguments)
     ignored: list[str] = []
     # Of level L2 alone, and elsewhere in a file without effect.
     device = general.pop("acl_config", "") if general.get("level") == "L2" else ""
@@ -123,7 +123,12 @@ def _active_section(general: dict[str, Any]) -> tuple[str, dict[str, Any], list[
     return task, {key: value for key, value in section.items() if value is not None}, []
 
 
-def _unknown_keys(general: dict[str, Any], section: dict[str, Any], active: str) -> Iterator[Mistake]:
+def _unknown_keys(
+    general: dict[str, Any], section: dict[str, Any], active: str, arguments: Mapping[str, Any]
+) -> Iterator[Mistake]:
+    """Keys that nothing knows. An argument may be a key of the task's section as well."""
+    useful = [key for key, tasks in SECTION_KEYS.items() if active in tasks]
+    useful += ONLINE_KEYS if active == "tensor" else ()
     known = (*GENERAL_KEYS, *GeneralWithoutEffect.model_fields, *_SECTIONS)
     for key in general:
         if key not in known:
@@ -132,9 +137,8 @@ def _unknown_keys(general: dict[str, Any], section: dict[str, Any], active: str)
                 if key in (*SECTION_KEYS, *ONLINE_KEYS)
                 else ""
             )
-            yield (key,), home or _unknown(key, GENERAL_KEYS, known)
-    useful = [key for key, tasks in SECTION_KEYS.items() if active in tasks]
-    useful += ONLINE_KEYS if active == "tensor" else ()
+            elsewhere = useful if key in arguments else ()
+            yield (key,), home or _unknown(key, (*GENERAL_KEYS, *elsewhere), (*known, *elsewhere))
     known = (*useful, *KERNEL_KEYS, *SectionWithoutEffect.model_fields)
     for key in section:
         if key not in known:

@@ -142,10 +142,12 @@ _ELSEWHERE = {
 
 def unknown_arguments(unknown: Iterable[str]) -> str:
     """Describe arguments that ``PrecisionDebugger`` does not know, a line each."""
-    accepted = ("config_path", "task", "dump_path", "level", "step")
+    accepted = ("config_path", "task", "dump_path", "level", "step", "settings")
     lines = []
     for name in unknown:
-        hint = _ELSEWHERE.get(name, tr("every other key goes into the file that config_path names"))
+        hint = _ELSEWHERE.get(
+            name, tr("every other key goes into settings={…}, or into the file that config_path names")
+        )
         lines.append(
             tr(
                 "PrecisionDebugger: {name}: unknown argument{suggestion}; {hint}",

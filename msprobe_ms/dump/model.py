@@ -57,6 +57,10 @@ class Item(NamedTuple):
         """The name below the entry: ``input.0``, ``parameters.weight``; what pairs items of paired entries."""
         return ".".join(suffix_of(self.state, self.path))
 
+    def name_in(self, entry: str) -> str:
+        """The name below an entry; the full one of an item of another entry, as of a call of the same group."""
+        return self.suffix if self.entry == entry else self.name
+
 
 def suffix_of(state: str, path: tuple[str, ...]) -> tuple[str, ...]:
     """Return what follows the entry in an item's name."""

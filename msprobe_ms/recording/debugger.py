@@ -54,6 +54,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
     #: Whether there is nothing to end: not yet, or not any more.
     _ended = True
 
+    @told_briefly
     def __init__(
         self,
         config_path: str | Path | None = None,
@@ -78,7 +79,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
         given: dict[str, Any] = {"task": task, "dump_path": dump_path, "level": level, "step": step}
         self._read_config = partial(load_config, config_path, settings=settings, **given)
         self._changes = FileChanges(Path(config_path) if isinstance(config_path, (str, os.PathLike)) else None)
-        self.config: Config = told_briefly(self._read_config)
+        self.config: Config = self._read_config()
         self._framework = self._load_framework()
         self._apis = api_hooks(self.config, self._framework)
         #: Gives the network given to `start` last, while its user holds it.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from msprobe_ms.support.text import for_terminal
 from msprobe_ms.support.translation import Message, translated
 
 _Given = TypeVar("_Given")
+_Parameters = ParamSpec("_Parameters")
 
 
 class MsprobeError(Exception):
@@ -58,10 +60,18 @@ class UsageError(MsprobeError):
     """An argument or a call order cannot work: names it and says what would."""
 
 
-def told_briefly(action: Callable[[], _Given]) -> _Given:
-    """Return what ``action`` does; the traceback of an error of ours ends at its caller, as the text says all."""
-    try:
-        return action()
-    except MsprobeError as error:
-        error.args = (translated(error.message),)
-        raise error.with_traceback(None) from None
+def told_briefly(function: Callable[_Parameters, _Given]) -> Callable[_Parameters, _Given]:
+    """Return ``function`` for scripts: an error of ours has its text in the language of the user, and says all there.
+
+    So its traceback ends at the caller.
+    """
+
+    @wraps(function)
+    def told(*arguments: _Parameters.args, **keywords: _Parameters.kwargs) -> _Given:
+        try:
+            return function(*arguments, **keywords)
+        except MsprobeError as error:
+            error.args = (translated(error.message),)
+            raise error.with_traceback(None) from None
+
+    return told

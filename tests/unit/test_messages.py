@@ -118,6 +118,12 @@ def test_one_thing_has_one_term() -> None:
     assert not [(name[:60], found[0]) for name, text in texts.items() if (found := wrong.search(text))]
 
 
+def test_of_an_empty_dump_the_log_speaks_in_one_way() -> None:
+    """Pages and errors tell which words to look for."""
+    said = {text for entry in _entries().values() if "nothing was recorded:" in entry.msgid for text in _said(entry)}
+    assert len(said) > 3 and all("没有采集到内容：" in text for text in said)
+
+
 def test_chinese_stands_apart_from_other_words() -> None:
     close = re.compile("[\u4e00-\u9fff][A-Za-z0-9]|[A-Za-z0-9][\u4e00-\u9fff]")
     assert not [text for entry in _entries().values() for text in _said(entry) if close.search(text)]

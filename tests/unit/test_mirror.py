@@ -20,15 +20,14 @@ accuracy/proof: call prove source statistical
 accuracy/receiving: host judge settings
 arrays: changes dtypes npy torch_file torch_pickle
 bisect: decide
-cli/accuracy: prove
 cli: bisect dump_files environment gradients llm non_finite run view weights
-cli/comparison: compare kernels merge_result options sides tensor_files
+cli/comparison: compare kernels merge_result options tensor_files
 comparison/api: compared notebook result
 comparison/kernels: compare first_nonfinite table
 comparison/many: summary trend
 comparison/measuring: tolerances
 comparison: model settings
-comparison/node: lookup report
+comparison/node: lookup
 comparison/origin/causes: small_excess
 comparison/origin: evidence nodes protocols wrong_at_first
 comparison/page: calls choice content figures rows verdict
@@ -71,7 +70,7 @@ recording/output: overflow step_dump tensor_writer values
 recording/perturbation: files fixing gradients perturbations recorder repetition report selection step
 recording/selection: filters unused_settings why_empty
 remote: beside certificates folder_layout items links receiver sender sending streams tls
-support: errors files log workers
+support: files log workers
 tokens: measure report sources
 weights: compare fused mindspore_file model numpy_archive open safetensors torch_checkpoint
 """

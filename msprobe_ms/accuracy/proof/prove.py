@@ -30,6 +30,11 @@ _TO_RECORD = tr("record both sides at level mix, compare them, and prove the cal
 _MIX = tr("dump both sides at level mix, so that the calls inside of it can be run one by one")
 
 
+def can_be_run(name: EntryName) -> bool:
+    """Return whether an entry is a call: a saved value and an update of a parameter are none."""
+    return name.direction != DEBUG and not is_update(name)
+
+
 def prove(question: Question, workshop: Workshop | None = None) -> Proof:
     """Prove the call that is asked about; ``workshop``: processes that were begun already.
 
@@ -55,7 +60,7 @@ class _Proving:
             parsed = parse_entry(entry)
             if parsed is None:
                 raise CannotRun(tr("{entry} is no call of an API or a module", entry=entry))
-            if parsed.direction == DEBUG or is_update(parsed):
+            if not can_be_run(parsed):
                 raise CannotRun(self._no_call(parsed))
             self._backward = parsed.direction != FORWARD
             if not parsed.is_module:

@@ -14,7 +14,8 @@ from msprobe_ms.accuracy.judging.judge import equal_values
 from msprobe_ms.accuracy.proof.call import Call
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.comparison.measuring.tolerances import Tolerances
-from msprobe_ms.comparison.pairing.arguments import CANONICAL
+from msprobe_ms.comparison.pairing.arguments import CANONICAL, names_in_order
+from msprobe_ms.dump.names import parse_entry
 from msprobe_ms.frameworks.api_calls import Arguments, Value
 from msprobe_ms.support.translation import tr
 
@@ -59,6 +60,8 @@ def slots_of(call: Call) -> list[Slot]:
     """Return what a call was given, positional arguments first, defaults last."""
     parameters = call.operation.parameters
     names = [each.name for each in parameters]
+    if len(names) < len(call.arguments.positional) and (parsed := parse_entry(call.entry)) is not None:
+        names += names_in_order(parsed, call.framework)[len(names) :]
     names += [tr("argument {number}", number=place + 1) for place in range(len(names), len(call.arguments.positional))]
     found = [
         Slot(names[number], ("positional", number), value) for number, value in enumerate(call.arguments.positional)

@@ -52,12 +52,14 @@ def add_prove(commands: Any) -> None:
 def _prove(options: argparse.Namespace) -> int:
     # Imported here: `msprobe -h` needs none of it.
     from msprobe_ms.accuracy.proof.operation import Workshop
-    from msprobe_ms.accuracy.proof.prove import prove
+    from msprobe_ms.accuracy.proof.prove import can_be_run, prove
     from msprobe_ms.accuracy.proof.report import keep, proof_lines
     from msprobe_ms.accuracy.proof.verdict import Finding
+    from msprobe_ms.dump.names import parse_entry
 
     question = _question(options)
-    logger.info(tr("running {entry} alone; this may take a few minutes", entry=question.entry))
+    if (name := parse_entry(question.entry)) is not None and can_be_run(name):
+        logger.info(tr("running {entry} alone; this may take a few minutes", entry=question.entry))
     with Workshop(reference_python=options.reference_python) as workshop:
         proof = prove(question, workshop)
     print_verdict(proof_lines(proof))

@@ -99,15 +99,10 @@ def _holds_dump(path: Path) -> bool:
 def _holds_kernels_alone(path: Path) -> bool:
     """Return whether ``path`` is a folder of raw kernel files without any dump.json that compare could take."""
     from msprobe_ms.dump.kernels.kernel_files import find_kernel_folders
-    from msprobe_ms.dump.reading.locate import find_dumps
 
-    if not path.is_dir():
+    if not path.is_dir() or _holds_dump(path):
         return False
-    try:
-        find_dumps(path)
-    except DumpFormatError:
-        return not any(path.rglob("dump.json")) and bool(find_kernel_folders(path))
-    return False
+    return not any(path.rglob("dump.json")) and bool(find_kernel_folders(path))
 
 
 def _holds_kernels_too(path: Path) -> bool:

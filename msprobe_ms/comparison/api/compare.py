@@ -24,11 +24,12 @@ from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.support.errors import CompareError, MsprobeError, UsageError
+from msprobe_ms.support.errors import CompareError, MsprobeError, UsageError, told_briefly
 from msprobe_ms.support.text import one_a_line, suggestion
 from msprobe_ms.support.translation import tr, tr_list
 
 
+@told_briefly
 def compare(
     target: Any,
     golden: Any,
@@ -165,6 +166,7 @@ def _plain(given: Any) -> Any:
     return [_plain(each) for each in given] if isinstance(given, (list, tuple)) else given
 
 
+@told_briefly
 def assert_consistent(target: Any, golden: Any, *, allow_incomplete: bool = False, **settings: Any) -> None:
     """Assert that two dumps are consistent, compared as ``msprobe_ms.compare`` does with the same ``settings``.
 

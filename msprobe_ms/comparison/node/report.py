@@ -35,7 +35,16 @@ from msprobe_ms.support.translation import tr, tr_list
 #: Values of a node told element by element, those furthest beyond their tolerance first; consumers and frames told.
 _IN_DETAIL, _USERS, _FRAMES, _CALLS = 2, 3, 5, 6
 #: What paired two calls → how it is told.
-_HOW = {PairedBy.NAME: tr("name"), PairedBy.AUTOMATIC: tr("automatic")}
+_HOW = {
+    PairedBy.NAME: tr("name"),
+    PairedBy.AUTOMATIC: tr("automatic"),
+    PairedBy.LAYER: tr("layer mapping"),
+    PairedBy.CELL: tr("Cell mapping"),
+    PairedBy.API: tr("API mapping"),
+    PairedBy.DATA: tr("data mapping"),
+    PairedBy.SCOPE: tr("scope: calls of one operation inside one call of a module"),
+    PairedBy.GROUP: tr("group: several calls on one side are one call on the other"),
+}
 #: Statistics → how they are told.
 _STATISTIC = {"maximum": tr("maximum"), "minimum": tr("minimum"), "mean": tr("mean"), "norm": tr("norm")}
 #: Results of the table → how they are told.
@@ -128,7 +137,7 @@ class _Details:
             yield tr(
                 "  golden: {name} (pairing: {how})",
                 name=named.golden.name,
-                how=_HOW.get(named.how or PairedBy.NAME, named.how),
+                how=_HOW.get(named.how or PairedBy.NAME, str(named.how)),
             )
         else:
             yield tr(
@@ -169,16 +178,16 @@ class _Details:
         entry = pair.target or pair.golden
         assert entry is not None
         yield entry.name
-        yield from table_lines([_HEAD, *map(self._cells, pair.rows)])
+        yield from table_lines([_HEAD, *(self._cells(row, entry) for row in pair.rows)])
         yield from (
-            tr("  {explanations}", explanations=describe_explanations(row, self.tried[row]))
+            tr("  {explanations}", explanations=describe_explanations(row, self.tried[row], entry.name))
             for row in pair.rows
             if row in self.tried
         )
         for row in pair.rows:
-            yield from (tr("  {line}", line=line) for line in self._flow(row))
+            yield from (tr("  {line}", line=line) for line in self._flow(row, entry))
 
-    def _flow(self, row: Row) -> Iterator[str]:
+    def _flow(self, row: Row, entry: Entry) -> Iterator[str]:
         """What made an input, and what takes an output; where the two sides disagree, both."""
         item, golden = row.target, row.golden
         if item is None or item.state not in ("input", "output"):
@@ -186,25 +195,29 @@ class _Details:
         if item.state == "input":
             made, other = self.ours.producer(item), self.theirs.producer(golden) if golden is not None else None
             if made is not None:
-                yield tr("{suffix} is {name}", suffix=item.suffix, name=made.name)
+                yield tr("{suffix} is {name}", suffix=item.name_in(entry.name), name=made.name)
                 if other is not None and self.counterparts.get(made.entry, other.entry) != other.entry:
                     yield tr("  but in the golden {name}", name=other.name)
             elif other is not None:
                 yield tr(
                     "{suffix} comes from no recorded call; in the golden it is {name}",
-                    suffix=item.suffix,
+                    suffix=item.name_in(entry.name),
                     name=other.name,
                 )
         elif users := self.ours.consumers(item):
             yield tr(
-                "{suffix} goes to {names}", suffix=item.suffix, names=listed([user.name for user in users], _USERS)
+                "{suffix} goes to {names}",
+                suffix=item.name_in(entry.name),
+                names=listed([user.name for user in users], _USERS),
             )
 
-    def _cells(self, row: Row) -> tuple[str, str, str, str, str, str]:
+    def _cells(self, row: Row, entry: Entry) -> tuple[str, str, str, str, str, str]:
+        """One line of the table of an entry."""
         item = row.target or row.golden
         assert item is not None
+        value = item.name_in(entry.name) or tr("itself")
         figures = ("", "") if row.deviation is None else (f"{row.deviation:.4g}", f"{row.held_to:.4g}")
-        return (item.suffix or tr("itself"), _shown(row.target), _shown(row.golden), *figures, _word(row))
+        return (value, _shown(row.target), _shown(row.golden), *figures, _word(row))
 
     def _detailed(self) -> list[Row]:
         """The rows to tell in full: the named one, else the worst that differ, else the first output."""

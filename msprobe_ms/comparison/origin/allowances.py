@@ -10,12 +10,15 @@ from msprobe_ms.comparison.model import Allowance, Effect, Row
 from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 
-def describe_explanations(row: Row, tried: Sequence[tuple[str, Allowance | None]]) -> str:
-    """Say of a row what let it pass, then what every explanation that was asked allowed."""
+def describe_explanations(row: Row, tried: Sequence[tuple[str, Allowance | None]], entry: str = "") -> str:
+    """Say of a row what let it pass, then what every explanation that was asked allowed.
+
+    ``entry``: the entry below which it is told.
+    """
     item = row.target or row.golden
     return tr(
         "{which}: {allowances}",
-        which=(item.suffix if item is not None else "") or tr("itself"),
+        which=(item.name_in(entry or item.entry) if item is not None else "") or tr("itself"),
         allowances=describe_allowances(row, tried, in_full=False),
     )
 

@@ -21,6 +21,7 @@ from msprobe_ms.arrays.dtypes import same_dtype
 from msprobe_ms.dump.columns import ItemSlice
 from msprobe_ms.dump.dialects import apis_of
 from msprobe_ms.dump.model import Entry, Item
+from msprobe_ms.dump.names import EntryName
 from msprobe_ms.support.yaml_files import FASTEST_LOADER
 
 #: Spellings of one argument in the frameworks, the first as it is told.
@@ -98,6 +99,11 @@ def other_settings(target: Entry, golden: Entry, frameworks: tuple[str, str]) ->
         if _differ(mine.values, other.values, axes):
             found.append(OtherSetting(mine.name, mine.values, other.values))
     return found
+
+
+def names_in_order(name: EntryName, framework: str) -> list[str]:
+    """Return what a function calls its arguments, in order; [] where its signature is not known."""
+    return [each for each, _ in _parameters(apis_of(framework), name.prefix, name.name)]
 
 
 def _holds_plain(entry: Entry) -> bool:

@@ -19,7 +19,7 @@ from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.profiles.base import lines
 from msprobe_ms.comparison.reporting.profiles.v110 import entry_item_name
 from msprobe_ms.support.text import printable, printable_lines
-from msprobe_ms.support.translation import translated
+from msprobe_ms.support.translation import tr, translated
 
 #: Results that make a row suspect, by the three modes of 1.1.0.
 _FAILING = ("No", "Different", "Warning")
@@ -92,15 +92,21 @@ def write_advice(
 
 
 def own_advice(comparison: Comparison) -> str:
-    """Return our advice, four lines for each detection, their last in the language of the user.
+    """Return our advice in the language of the user, four lines for each detection.
 
     Rows are counted as a spreadsheet does, titles are row 1.
     """
-    return "\n".join(
-        f"Detection Type: {found.detection}\nRow in compare_result: {found.row or 'NA'}\n"
-        f"{_suspect(found.suspect, translated(found.advice))}"
-        for found in detect(comparison)
+    return "\n".join(map(_own_text, detect(comparison)))
+
+
+def _own_text(found: Finding) -> str:
+    told = (
+        tr("Detection Type: {detection}", detection=found.detection),
+        tr("Row in compare_result: {row}", row=found.row or "NA"),
+        tr("Suspect Nodes: {suspect}", suspect=printable(found.suspect)),
+        tr("Expert Advice: {advice}", advice=printable_lines(translated(found.advice))),
     )
+    return "".join(f"{translated(line)}\n" for line in told)
 
 
 def mindstudio_advice(comparison: Comparison) -> str:

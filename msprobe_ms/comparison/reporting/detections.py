@@ -30,12 +30,12 @@ from msprobe_ms.comparison.terms import TARGET, Verdict
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
 from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_sentence
 
-FP16_OVERFLOW = "fp16 overflow"
+FP16_OVERFLOW = tr("fp16 overflow")
 NON_FINITE = tr("NaN or infinity")
-INCONSISTENT_INPUT = "inconsistent input"
-PROBLEM_NODE = "problem node"
-SINGLE_POINT = "single-point error"
-CONSISTENCY = "whole-network consistency"
+INCONSISTENT_INPUT = tr("inconsistent input")
+PROBLEM_NODE = tr("problem node")
+SINGLE_POINT = tr("single-point error")
+CONSISTENCY = tr("whole-network consistency")
 
 #: Origins that get advice of their own; mend the first, then compare again.
 _TOLD = 3

@@ -14,7 +14,7 @@ from msprobe_ms.dump.opened.notebook import recording_html
 from msprobe_ms.dump.reading.locate import Place, find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.page.template import escaped
-from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.errors import UsageError, told_briefly
 from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr, tr_count, tr_join, translated
 
@@ -71,6 +71,7 @@ class RecordedStep(Mapping[str, RecordedCall]):
         return "\n".join(map(translated, lines))
 
 
+@told_briefly
 def load(path: str | os.PathLike[str], *, step: int | None = None, rank: int | None = None) -> RecordedStep:
     """Open a dump and look at its calls::
 

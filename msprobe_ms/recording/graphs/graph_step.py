@@ -27,7 +27,7 @@ from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.interruptions import interrupts
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.patching import insist
-from msprobe_ms.support.translation import tr
+from msprobe_ms.support.translation import tr, tr_join
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -158,14 +158,8 @@ class GraphStep(Step):
             return
         part.dump.guard(part.dump.sinks.close, "step")
         if part.dump.is_empty and not part.recorder.saw_calls:
-            logger.warning(
-                tr(
-                    "{folder}: {nothing} was recorded: {why}",
-                    folder=part.dump.folder,
-                    nothing=tr("nothing"),
-                    why=why_no_module(self._names, self.ended_by),
-                ),
-            )
+            why = why_no_module(self._names, self.ended_by)
+            logger.warning(tr_join(": ", (str(part.dump.folder), tr("nothing was recorded"), why)))
         part.dump.close(self.status, lambda: part.recorder.warn_of_unused(unused))
 
     def dissolve(self, into: StepDump) -> None:

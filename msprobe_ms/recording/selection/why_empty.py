@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.config.vocabulary import MODULE_LEVELS
 from msprobe_ms.frameworks.base import Framework
-from msprobe_ms.support.translation import tr, tr_list
+from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_list
 
 if TYPE_CHECKING:
     from msprobe_ms.config import Config
@@ -63,20 +63,27 @@ def why_empty(
             how_to_uncompile=framework.how_to_uncompile,
         )
     if config.level not in MODULE_LEVELS:
-        what = "kernel" if config.level == "L2" else "API that level L1 records"
-        if error:
-            return tr("an exception ended the step before any {what} was called ({error})", error=error, what=what)
-        return tr("no {what} was called between start and stop", what=what)
+        return _why_no_api(kernels=config.level == "L2", error=error)
     models = model if isinstance(model, (list, tuple)) else [model]
-    names = " and ".join(type(each).__name__ for each in models)
+    names = tr_join(tr(" and "), (type(each).__name__ for each in models))
     if not any(True for each in models for _ in framework.recorded_modules(each)):
-        have = "have" if len(models) > 1 else "has"
-        return tr(
-            "{names} {have} no modules inside and no parameters, hence no entry; use level L1 or mix",
+        return tr_count(
+            "{names} has no modules inside and no parameters, hence no entry; use level L1 or mix",
+            "{names} have no modules inside and no parameters, hence no entry; use level L1 or mix",
+            count=len(models),
             names=names,
-            have=have,
         )
     return why_no_module(names, error)
+
+
+def _why_no_api(*, kernels: bool, error: str) -> str:
+    if kernels and error:
+        return tr("an exception ended the step before any kernel was called ({error})", error=error)
+    if kernels:
+        return tr("no kernel was called between start and stop")
+    if error:
+        return tr("an exception ended the step before any API that level L1 records was called ({error})", error=error)
+    return tr("no API that level L1 records was called between start and stop")
 
 
 def why_no_module(names: str, error: str) -> str:

@@ -22,6 +22,7 @@ from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.pytorch import PrecisionDebugger
 from msprobe_ms.support.errors import ConfigError, UsageError
 from msprobe_ms.support.stand_in import StandIn
+from msprobe_ms.support.translation import speaking
 
 
 def net() -> torch.nn.Module:
@@ -264,10 +265,12 @@ def test_an_unknown_argument_is_named_with_what_is_accepted(dump_path: Path) -> 
         PrecisionDebugger(dump_pth=dump_path, rank=[0])
     assert str(refused.value) == (
         'PrecisionDebugger: dump_pth: unknown argument (did you mean "dump_path"?); '
-        "every other key goes into the file that config_path names\n"
-        "PrecisionDebugger: rank: unknown argument; every other key goes into the file that config_path names\n"
-        "accepted are config_path, task, dump_path, level, step"
+        "every other key goes into settings={…}, or into the file that config_path names\n"
+        "PrecisionDebugger: rank: unknown argument; every other key goes into settings={…}, or into the file that "
+        "config_path names\naccepted are config_path, task, dump_path, level, step, settings"
     )
+    with speaking("zh"), pytest.raises(UsageError, match="未知的参数（是否想写"):
+        PrecisionDebugger(dump_pth=dump_path)
 
 
 def test_the_network_may_be_given_to_the_debugger(dump_path: Path) -> None:

@@ -80,7 +80,8 @@ def test_a_comparison_says_in_chinese_what_it_writes_in_english(
         each.pop("files", None)
     assert without_times(summaries[0]) == without_times(summaries[1])
     advice = written(tmp_path / "zh", "advisor*").decode()
-    assert "Expert Advice: output.0 的相对偏差为" in advice
+    assert "专家建议：output.0 的相对偏差为" in advice and "检测类型：问题节点\n" in advice
+    assert not any(title in advice for title in ("Detection Type", "Row in", "Suspect Nodes", "Expert Advice"))
 
 
 def test_the_page_in_chinese_has_no_english_sentence(target: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from msprobe_ms.cli.main import main
 from msprobe_ms.comparison.empty import refuse_empty
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import CompareError
+from msprobe_ms.support.translation import speaking
 
 TENSOR = {
     "type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Max": 1.0, "Min": 1.0, "Mean": 1.0, "Norm": 1.4,
@@ -42,6 +43,14 @@ def test_the_command_names_the_empty_side(
     assert f"the {side} is empty: {empty} holds no call. An exception ended its step early" in told.err
     assert "DIVERGENT" not in told.out + told.err
     assert not list(output.glob("compare_result*"))
+
+
+def test_the_error_quotes_the_log_in_the_language_of_the_user(tmp_path: Path) -> None:
+    empty = written(tmp_path / "empty", {})
+    with pytest.raises(CompareError, match='look for "nothing was recorded", or for a line'):
+        compare(empty, empty)
+    with speaking("zh"), pytest.raises(CompareError, match="请查找“没有采集到内容”，或以"):
+        compare(empty, empty)
 
 
 @pytest.mark.processes

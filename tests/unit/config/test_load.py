@@ -212,6 +212,9 @@ def test_keys_given_as_settings_override_the_file_and_name_themselves():
         "argument skip",
         "argument places[0]",
     ]
+    assert refusal({"dump_path": "file"}, settings={"skipp": 3}) == (
+        f'argument skipp: unknown key; use one of {GENERAL}, {SECTION} (did you mean "skip"?)'
+    )
 
 
 @pytest.mark.parametrize(

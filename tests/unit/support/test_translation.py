@@ -152,7 +152,7 @@ def test_errors_are_told_where_they_are_shown(chinese: None) -> None:
         raise error
 
     with pytest.raises(UsageError, match="元素：没有对应项"):
-        told_briefly(fails)
+        told_briefly(fails)()
 
 
 def test_logs_are_told_in_the_language(chinese: None) -> None:

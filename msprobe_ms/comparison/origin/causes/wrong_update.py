@@ -104,7 +104,7 @@ def _of_one(update: Update) -> tuple[str, str] | None:
         return None
     times = tr("{factor:.3g} times the golden's", factor=update.factor)
     return (
-        tr("the target's update of this parameter is {times}, though gradients agree", times=times),
+        tr("the target's update of this parameter is {times}, though its gradient agreed", times=times),
         tr("look at its group's learning rate"),
     )
 
@@ -121,8 +121,8 @@ def _of_factor(known: Sequence[Update]) -> str:
     uncorrected = any(abs(middle / factor - 1) <= _NO_FACTOR for factor in (_UNCORRECTED, 1 / _UNCORRECTED))
     look = tr("Adam's bias correction, then at the learning rate") if uncorrected else tr("the learning rate")
     return tr(
-        "the target's updates are {middle:.3g} times the golden's in {sum} of {count} parameters, "
-        "though gradients agree: look at {look}",
+        "the target's updates are {middle:.3g} times the golden's in {sum} of the {count} parameters whose gradients "
+        "agreed: look at {look}",
         middle=middle,
         sum=int(alike.sum()),
         count=len(known),
@@ -152,8 +152,8 @@ def _of_decay(known: Sequence[Update]) -> str:
         return ""
     side = "target" if middle < 0 else "golden"
     return tr(
-        "the {side}'s updates shrink {count} of {other_count} parameters more, in proportion to "
-        "their values, though gradients agree: look at weight decay",
+        "of the {other_count} parameters whose gradients agreed, the {side}'s updates shrink {count} "
+        "more, in proportion to their values: look at weight decay",
         side=tr(side),
         count=len(apart),
         other_count=len(known),
@@ -166,8 +166,8 @@ def _of_another_rule(known: Sequence[Update]) -> str:
     if len(apart) < max(_FEWEST, _MANY * len(known)):
         return ""
     return tr(
-        "updates of {count} of {other_count} parameters differ by {median:.0%}, though gradients "
-        "agree: look at the optimizer's settings, weight decay, clipping of gradients",
+        "updates of {count} of the {other_count} parameters whose gradients agreed differ by "
+        "{median:.0%}: look at the optimizer's settings, weight decay, clipping of gradients",
         count=len(apart),
         other_count=len(known),
         median=np.median(apart),

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from proof_calls import floats, layer_norm
 
+from msprobe_ms.accuracy.proof.call import Call
+from msprobe_ms.accuracy.proof.operation import Operation, Workshop
 from msprobe_ms.accuracy.proof.slots import Slot, agree, bound, distance, paired, slots_of, with_value
 from msprobe_ms.arrays.typed import TypedArray
+from msprobe_ms.frameworks.api_calls import Arguments
 
 
 def slot(name: str, value: object, place: int | str | None = None) -> Slot:
@@ -48,6 +53,16 @@ def test_slots_of_a_call_have_defaults_and_take_other_values() -> None:
     assert (changed.arguments.keywords["eps"], call.arguments.keywords["eps"]) == (1e-2, 1e-5)
     del call.arguments.keywords["eps"]  # type: ignore[attr-defined]
     assert slots_of(call)[-1] == Slot("eps", ("default", "eps"), 1e-5)
+
+
+def test_an_operator_that_says_nothing_of_its_arguments_has_the_names_that_compare_tells() -> None:
+    operation = Operation(Workshop(), "pytorch", "Tensor", "__truediv__")
+    operation._parameters = ()  # as of what has no signature
+    arguments = Arguments((floats(3), 2.0), {})
+    call = Call("Tensor.__truediv__.0.forward", "__truediv__", "pytorch", Path("dump.json"), operation, arguments)
+    assert [each.name for each in slots_of(call)] == ["self", "other"]
+    unknown = replace(call, entry="Tensor.no_such.0.forward")
+    assert [each.name for each in slots_of(unknown)] == ["argument 1", "argument 2"]
 
 
 def test_tensors_agree_up_to_rounding() -> None:

@@ -1,0 +1,51 @@
+"""``--node`` of calls that are one call on the other side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from msprobe_ms.comparison.node.report import node_report
+from msprobe_ms.comparison.run import Options
+from msprobe_ms.support.text import one_a_line
+from msprobe_ms.support.translation import speaking
+
+
+def tensor(values: np.ndarray, framework: str) -> dict[str, object]:
+    return {
+        "type": f"{framework}.Tensor", "dtype": "Float32" if framework == "mindspore" else "torch.float32",
+        "shape": list(values.shape), "Max": float(values.max()), "Min": float(values.min()),
+        "Mean": float(values.mean()), "Norm": float(np.linalg.norm(values)), "requires_grad": False,
+    }  # fmt: skip
+
+
+def written(folder: Path, framework: str, calls: dict[str, list[np.ndarray]]) -> Path:
+    """A dump of calls, of which the last value is the output."""
+    folder.mkdir()
+    data = {
+        name: {
+            "input_args": [tensor(each, framework) for each in inputs],
+            "input_kwargs": {},
+            "output": [tensor(output, framework)],
+        }
+        for name, (*inputs, output) in calls.items()
+    }
+    head = {"task": "statistics", "level": "L1", "framework": framework, "dump_data_dir": None}
+    (folder / "dump.json").write_text(json.dumps({**head, "data": data}))
+    return folder
+
+
+def test_the_values_of_a_group_are_told_apart(tmp_path: Path) -> None:
+    x, weight, product, bias = np.ones((4, 3), "f4"), np.ones((3, 5), "f4"), np.full((4, 5), 3, "f4"), np.ones(5, "f4")
+    first, second = "Primitive.m.MatMul.0.forward", "Primitive.b.BiasAdd.0.forward"
+    target = written(tmp_path / "a", "mindspore", {first: [x, weight, product], second: [product, bias, product + 1.5]})
+    golden = written(tmp_path / "b", "pytorch", {"Functional.linear.0.forward": [x, weight, bias, product + 1]})
+    lines = node_report(target, golden, second, Options()).lines
+    values = [line.split()[0] for line in lines if line.startswith(("  Primitive.", "  input.", "  output."))]
+    inner = [f"{first}.{place}" for place in ("input.0", "input.1", "output.0")]
+    assert values[:6] == [*inner, "input.0", "input.1", "output.0"], lines
+    assert "  golden: Functional.linear.0.forward (pairing: group: several calls on one side are one call" in lines[1]
+    with speaking("zh"):
+        assert "（配对方式：成组，即一侧的多个调用对应另一侧的一个调用）" in one_a_line(lines)
