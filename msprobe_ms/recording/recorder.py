@@ -53,6 +53,8 @@ class Recorder(StepRecorder):
         self._raised = ""
         shared = self._sink, self._values, self._filter, self._guarded, self._is_open, self._count
         self.backward, self.updates = Backward(*shared), Updates(*shared)
+        # Made once, where each call would have its own.
+        self._input_gradients, self._output_gradients = self.backward.input_gradients, self.backward.output_gradients
 
     def resume(self) -> None:
         """Calls come in from here on."""
@@ -230,7 +232,7 @@ class Recorder(StepRecorder):
         if not watch.tensors:
             return args, kwargs
         call.input_watch = self._framework.watch_inputs(
-            watch.tensors, partial(self.backward.input_gradients, call), is_module=call.subject.is_module
+            watch.tensors, partial(self._input_gradients, call), is_module=call.subject.is_module
         )
         call.watch = watch
         swapped = watch.swap(values, call.input_watch.tensors)
@@ -267,7 +269,7 @@ class Recorder(StepRecorder):
                     self._record_output(call, result, parameters)
             if not watch.tensors:
                 return output
-            report = partial(self.backward.output_gradients, call)
+            report = partial(self._output_gradients, call)
             with self._framework.unseen():
                 twins = self._framework.watch_outputs(watch.tensors, report, inputs)
             return watch.swap([output], twins)[0]

@@ -192,8 +192,9 @@ class Whole(NamedTuple):
 
 
 #: What stands around the members of a field, between them and behind the last.
-_LIST, _OBJECT = ((f"{bracket}{_BREAKS[LEAF_LEVEL]}", f"{_BREAKS[FIELD_LEVEL]}{end}".encode()) for bracket, end in ("[]", "{}"))
-_NEXT = f",{_BREAKS[LEAF_LEVEL]}".encode()
+_BEGIN, _END_OF_FIELD = _BREAKS[LEAF_LEVEL], _BREAKS[FIELD_LEVEL].encode()
+_LIST, _OBJECT = (f"[{_BEGIN}", _END_OF_FIELD + b"]"), (f"{{{_BEGIN}", _END_OF_FIELD + b"}")
+_NEXT = f",{_BEGIN}".encode()
 
 
 def field_text(name: str, value: Value | Whole) -> bytes:
