@@ -162,15 +162,18 @@ static const char *next_raw(Elements *elements, size_t count, char *room)
 
 #define TARGET
 #define SUFFIX plain
+#define TOGETHER 1
 #include "one_pass_target.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define CHOOSES 1
 #define TARGET __attribute__((target("avx2,fma")))
 #define SUFFIX avx2
+#define TOGETHER 1
 #include "one_pass_target.h"
 #define TARGET __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,fma")))
 #define SUFFIX avx512
+#define TOGETHER 8
 #include "one_pass_target.h"
 #endif
 

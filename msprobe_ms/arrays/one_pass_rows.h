@@ -42,9 +42,9 @@ TARGET static void NAME(look_at)(const REAL *restrict row, size_t count, NAME(La
     *kept = lanes;
 }
 
-/* The same of a whole row, which is multiplied by three sign vectors on the way. */
+/* The same of a whole row, which is multiplied by three sign vectors on the way; of each product the sums of lanes. */
 TARGET static void NAME(project)(const REAL *restrict row, const float *restrict signs,
-                                 NAME(Lanes) *restrict kept, double *restrict products)
+                                 NAME(Lanes) *restrict kept, REAL (*restrict products)[LANES])
 {
     NAME(Lanes) lanes = *kept;
     REAL sums[VECTORS][LANES] = {{0}};
@@ -59,13 +59,18 @@ TARGET static void NAME(project)(const REAL *restrict row, const float *restrict
             sums[2][lane] += value * (REAL)signs[2 * ROW + i + lane];
         }
     }
-    for (int vector = 0; vector < VECTORS; vector++) {
-        double product = 0;
-        for (int lane = 0; lane < LANES; lane++)
-            product += (double)sums[vector][lane];
-        products[vector] = product;
-    }
+    memcpy(products, sums, sizeof sums);
     *kept = lanes;
+}
+
+/* The products of all rows that were taken together: lanes are added one after the other, products side by side. */
+TARGET static void NAME(add_lanes)(REAL (*restrict sums)[LANES], double *restrict products)
+{
+    double totals[TOGETHER * VECTORS] = {0};
+    for (int lane = 0; lane < LANES; lane++)
+        for (int product = 0; product < TOGETHER * VECTORS; product++)
+            totals[product] += (double)sums[product][lane];
+    memcpy(products, totals, sizeof totals);
 }
 
 /* Multiplies what is left at the end, up to a row, by sixteen sign vectors. */
@@ -104,15 +109,20 @@ TARGET static void NAME(pass)(Elements *elements, const Tables *tables, Figures 
     const int few = tables != NULL && elements->first == 0 && count <= LENGTH;
     Block block = {elements->first / BLOCK, {0}};
     double grouped_sketch[LENGTH] = {0}, rest_sketch[LENGTH] = {0};
-    REAL room[ROW];
+    REAL room[ROW], sums[TOGETHER][VECTORS][LANES];
     for (size_t done = 0; done < count; done += ROW) {
         const size_t size = count - done < ROW ? count - done : ROW;
         const REAL *row = NAME(next)(elements, size, room);
         double products[LENGTH];
         if (tables != NULL && done < grouped) {
             const size_t place = done % BLOCK / ROW;
-            NAME(project)(row, tables->vectors[place % SETS][0], &lanes, products);
-            add_products(&block, tables, place, products);
+            NAME(project)(row, tables->vectors[place % SETS][0], &lanes, sums[place % TOGETHER]);
+            if ((place + 1) % TOGETHER == 0) {
+                double several[TOGETHER][VECTORS];
+                NAME(add_lanes)(sums[0], several[0]);
+                for (size_t i = 0; i < TOGETHER; i++)
+                    add_products(&block, tables, place + 1 - TOGETHER + i, several[i]);
+            }
             if (place == BLOCK / ROW - 1 || done + ROW == grouped)
                 finish_block(&block, grouped_sketch);
             continue;

@@ -1,7 +1,8 @@
 /* Elements of any type as rows of float or double, and the pass over them, for one set of instructions.
  *
- * SUFFIX its name
- * TARGET the attribute that asks for the instructions */
+ * SUFFIX   its name
+ * TARGET   the attribute that asks for the instructions
+ * TOGETHER how many rows have the lanes of their products added up at once: what the instructions have room for */
 
 #define JOINED(name, suffix) name##_##suffix
 #define JOIN(name, suffix) JOINED(name, suffix)
@@ -107,4 +108,5 @@ TARGET static const double *JOIN(next_double, SUFFIX)(Elements *elements, size_t
 #undef JOIN
 #undef JOINED
 #undef SUFFIX
+#undef TOGETHER
 #undef TARGET

@@ -7,11 +7,21 @@ identity, the framework sums gradients in its own order, and every bit stays as 
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from msprobe_ms.frameworks.gradient_hooks import (
+    Gathering,
+    HandedThrough,
+    OneUse,
+    Part,
+    Places,
+    Result,
+    Results,
+    Slot,
+    SoleUse,
+)
 from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnInputGradients
 from msprobe_ms.frameworks.interface.kernels import NodeObserver
 from msprobe_ms.support.patching import Hooks, install, remove
@@ -24,12 +34,6 @@ EdgeKey = tuple[Hashable, int]
 #: ``hook(grad_inputs, grad_outputs)`` of a node, ``hook(grad_outputs)`` before it runs, ``hook(gradient)`` of a tensor.
 NodeHook = Callable[[Sequence[Any], Sequence[Any]], None]
 BeforeHook = Callable[[Sequence[Any]], None]
-
-
-#: Gives the part of a gradient that belongs to a view.
-Part = Callable[[Any], Any]
-#: The position of a watched tensor, and which part of a gradient is its own; None for the whole.
-_Slot = tuple[int, Part | None]
 
 
 class Graph(ABC):
@@ -136,7 +140,7 @@ class ConsumerWatch(InputWatch):
 
     def settle(self, outputs: Sequence[Any]) -> None:
         graph = self._graph
-        slots: dict[EdgeKey, list[_Slot]] = {}
+        slots: dict[EdgeKey, list[Slot]] = {}
         for slot, (node, number) in enumerate(self._edges):
             slots.setdefault((graph.key(node), number), []).append((slot, None))
         roots = {(graph.key(edge[0]), edge[1]): (edge[0], t) for t in outputs if (edge := self.edge(t)) is not None}
@@ -155,19 +159,24 @@ class ConsumerWatch(InputWatch):
                     (node, number), part = viewed
                     slots.setdefault((graph.key(node), number), []).append((slot, part))
         consumers = _consumers(graph, nodes, slots, self.floor)
-        gathering = _Gathering(graph, len(self.tensors), len(consumers) + len(handed_through), self._on_gradients)
-        for consumer, places in consumers:
-            graph.hook_node(consumer, gathering.from_node(places))
-        for tensor, same in handed_through:
-            graph.hook_tensor(tensor, gathering.from_tensor(same))
+        if len(consumers) == 1 and not handed_through:
+            node, places = consumers[0]
+            graph.hook_node(node, SoleUse(graph, len(self.tensors), self._on_gradients, places))
+        else:
+            expected = len(consumers) + len(handed_through)
+            gathering = Gathering(graph, len(self.tensors), self._on_gradients, expected)
+            for consumer, places in consumers:
+                graph.hook_node(consumer, OneUse(gathering, places))
+            for tensor, same in handed_through:
+                graph.hook_tensor(tensor, HandedThrough(gathering, same))
         self._edges, self._viewed = [], []
 
 
 def _consumers(
-    graph: Graph, roots: list[Any], slots: dict[EdgeKey, list[_Slot]], floor: int
-) -> list[tuple[Any, list[tuple[int, _Slot]]]]:
+    graph: Graph, roots: list[Any], slots: dict[EdgeKey, list[Slot]], floor: int
+) -> list[tuple[Any, Places]]:
     """The nodes between ``roots`` and the watched edges that use them, with ``(position among its inputs, slot)``."""
-    found: list[tuple[Any, list[tuple[int, _Slot]]]] = []
+    found: list[tuple[Any, Places]] = []
     seen = {key for key, _ in slots}
     waiting: list[Any] = []
 
@@ -182,7 +191,7 @@ def _consumers(
         meet(root)
     while waiting:
         node = waiting.pop()
-        places: list[tuple[int, _Slot]] = []
+        places: Places = []
         for position, (older, number) in enumerate(node.next_functions):
             if older is None:
                 continue
@@ -194,72 +203,6 @@ def _consumers(
         if places:
             found.append((node, places))
     return found
-
-
-class _Gathering:
-    """Sums the contributions to a call's inputs and reports them when the last has come, or backward ends without it.
-
-    Holds no node of the graph: a node's hook that held the node would keep the whole graph alive.
-    """
-
-    def __init__(self, graph: Graph, slots: int, expected: int, on_gradients: OnInputGradients) -> None:
-        self._graph = graph
-        self._slots = slots
-        self._expected = expected
-        self._on_gradients = on_gradients
-        self._lock = threading.RLock()  # a signal handler may end the recording meanwhile
-        self._clear()
-
-    def _clear(self) -> None:
-        self._sums: list[Any] = [None] * self._slots
-        self._arrived = 0
-
-    def from_node(self, places: list[tuple[int, _Slot]]) -> NodeHook:
-        def hook(grad_inputs: Sequence[Any], _: Sequence[Any]) -> None:
-            try:
-                came = [(slot, part, grad_inputs[position]) for position, (slot, part) in places]
-                self._arrive([(slot, g if part is None or g is None else part(g)) for slot, part, g in came])
-            except Exception as error:  # the framework would end the backward
-                self._on_gradients(error)
-
-        return hook
-
-    def from_tensor(self, slots: list[int]) -> Callable[[Any], None]:
-        def hook(gradient: Any) -> None:
-            try:
-                self._arrive([(slot, _sound(gradient)) for slot in slots])
-            except Exception as error:
-                self._on_gradients(error)
-
-        return hook
-
-    def _arrive(self, contributions: list[tuple[int, Any]]) -> None:
-        with self._lock:
-            for slot, gradient in contributions:
-                total = self._sums[slot]
-                if total is None or gradient is None:
-                    self._sums[slot] = gradient if total is None else total
-                else:
-                    self._sums[slot] = self._graph.add(total, gradient)
-            self._arrived += 1
-            complete, first = self._arrived == self._expected, self._arrived == 1
-        if self._expected > 1:
-            self._on_gradients(None)
-        if complete:
-            self._report()
-        elif first:
-            # Parts of the call may take no part in this backward, and nobody says so.
-            self._graph.when_backward_ends(self._report)
-
-    def _report(self) -> None:
-        try:
-            with self._lock:
-                sums, arrived = self._sums, self._arrived
-                self._clear()
-            if arrived:
-                self._on_gradients(sums)
-        except Exception as error:
-            self._on_gradients(error)
 
 
 def watch_outputs(
@@ -275,31 +218,23 @@ def watch_outputs(
     for slot, edge in enumerate(edges):
         if edge is not None:  # a leaf that was no argument is not the call's result
             nodes.setdefault(graph.key(edge[0]), []).append(slot)
-    inner = _InnerUses(graph, edges, on_gradients, -1 if inputs is None else inputs.floor) if len(nodes) > 1 else None
-    reports = _OutputReports(len(tensors), inner, on_gradients)
+    inner = InnerUses(graph, edges, on_gradients, -1 if inputs is None else inputs.floor) if len(nodes) > 1 else None
     for slots in nodes.values():
         if len(slots) == 1:
-            graph.hook_tensor(tensors[slots[0]], reports.from_tensor(slots[0]))
+            graph.hook_tensor(tensors[slots[0]], Result(len(tensors), inner, on_gradients, slots[0]))
         else:
             places = [(edge[1], slot) for slot in slots if (edge := edges[slot]) is not None]
             first = edges[slots[0]]
             assert first is not None
-            graph.hook_before(first[0], reports.from_node(places))
+            graph.hook_before(first[0], Results(len(tensors), inner, on_gradients, places))
 
 
-def _sound(gradient: Any) -> Any:
-    """The gradient; raises what came in its place."""
-    if isinstance(gradient, Exception):
-        raise gradient
-    return gradient
-
-
-class _InnerUses:
+class InnerUses:
     """What flows back into a call's results from the call's own further use of them."""
 
     def __init__(self, graph: Graph, edges: Sequence[Edge | None], on_gradients: OnGradients, floor: int) -> None:
         self._graph = graph
-        self._on_gradients = on_gradients
+        self.on_gradients = on_gradients
         self._sums: dict[int, Any] = {}
         slots: dict[EdgeKey, list[int]] = {}
         for slot, edge in enumerate(edges):
@@ -323,57 +258,35 @@ class _InnerUses:
                     seen.add(key)
                     waiting.append(older)
             if places:
-                graph.hook_node(node, self._adding(places))
-
-    def _adding(self, places: list[tuple[int, int]]) -> NodeHook:
-        def hook(grad_inputs: Sequence[Any], _: Sequence[Any]) -> None:
-            try:
-                for position, slot in places:
-                    gradient, total = grad_inputs[position], self._sums.get(slot)
-                    if gradient is not None:
-                        self._sums[slot] = gradient if total is None else self._graph.add(total, gradient)
-            except Exception as error:
-                self._on_gradients(error)
-
-        return hook
+                graph.hook_node(node, _InnerUse(self, places))
 
     def taken_off(self, slot: int, gradient: Any) -> Any:
         """``gradient`` of a result without what came from inside, which is forgotten."""
         inner = self._sums.pop(slot, None)
         return gradient if inner is None or gradient is None else self._graph.without(gradient, inner)
 
+    def add(self, slot: int, gradient: Any) -> None:
+        """Take in what flows back into a result."""
+        total = self._sums.get(slot)
+        self._sums[slot] = gradient if total is None else self._graph.add(total, gradient)
 
-class _OutputReports:
-    """The gradients of a call's results, as they come. None is held: those of the other results may never come."""
 
-    def __init__(self, slots: int, inner: _InnerUses | None, on_gradients: OnGradients) -> None:
-        self._slots = slots
-        self._inner = inner
-        self._on_gradients = on_gradients
+class _InnerUse:
+    """On a node of the call that uses results: ``(position among its inputs, slot)``."""
 
-    def from_tensor(self, slot: int) -> Callable[[Any], None]:
-        def hook(gradient: Any) -> None:
-            try:
-                self._arrive([(slot, _sound(gradient))])
-            except Exception as error:
-                self._on_gradients(error)
+    __slots__ = ("_places", "_uses")
 
-        return hook
+    def __init__(self, uses: InnerUses, places: list[tuple[int, int]]) -> None:
+        self._uses = uses
+        self._places = places
 
-    def from_node(self, places: list[tuple[int, int]]) -> BeforeHook:
-        def hook(grad_outputs: Sequence[Any]) -> None:
-            try:
-                self._arrive([(slot, grad_outputs[number]) for number, slot in places])
-            except Exception as error:
-                self._on_gradients(error)
-
-        return hook
-
-    def _arrive(self, gradients: list[tuple[int, Any]]) -> None:
-        arrived: list[Any] = [None] * self._slots
-        for slot, gradient in gradients:
-            arrived[slot] = gradient if self._inner is None else self._inner.taken_off(slot, gradient)
-        self._on_gradients(arrived)
+    def __call__(self, grad_inputs: Sequence[Any], _: Sequence[Any]) -> None:
+        try:
+            for position, slot in self._places:
+                if (gradient := grad_inputs[position]) is not None:
+                    self._uses.add(slot, gradient)
+        except Exception as error:
+            self._uses.on_gradients(error)
 
 
 def observe_nodes(

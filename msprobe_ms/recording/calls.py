@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -241,7 +242,7 @@ class CallSites:
         if (known := self._numbers.get(key)) is not None:
             return known, None
         number = self._numbers[key] = len(self._numbers)
-        return number, [_frame_text(code, line) for code, line in frames]
+        return number, [_frame_text(code.co_filename, line, code.co_name) for code, line in frames]
 
     def _kind(self, code: CodeType) -> int:
         name = code.co_filename
@@ -256,10 +257,10 @@ class CallSites:
         return _RECOGNISABLE
 
 
-def _frame_text(code: CodeType, line: int) -> str:
-    name = code.co_filename
+@lru_cache(maxsize=1 << 12)  # those of one step are those of the next
+def _frame_text(name: str, line: int, function: str) -> str:
     source = linecache.getline(name, line).strip() if _is_readable(name) else ""
-    return f"File {name}, line {line}, in {code.co_name}, \n {source}"
+    return f"File {name}, line {line}, in {function}, \n {source}"
 
 
 #: The longest file that is read for a line of source.

@@ -53,6 +53,8 @@ class Recorder(StepRecorder):
         self._raised = ""
         shared = self._sink, self._values, self._filter, self._guarded, self._is_open, self._count
         self.backward, self.updates = Backward(*shared), Updates(*shared)
+        # Made once, where each call would have its own.
+        self._input_gradients, self._output_gradients = self.backward.input_gradients, self.backward.output_gradients
 
     def resume(self) -> None:
         """Calls come in from here on."""
@@ -230,7 +232,7 @@ class Recorder(StepRecorder):
         if not watch.tensors:
             return args, kwargs
         call.input_watch = self._framework.watch_inputs(
-            watch.tensors, partial(self.backward.input_gradients, call), is_module=call.subject.is_module
+            watch.tensors, partial(self._input_gradients, call), is_module=call.subject.is_module
         )
         call.watch = watch
         swapped = watch.swap(values, call.input_watch.tensors)
@@ -262,13 +264,12 @@ class Recorder(StepRecorder):
             with self._framework.unseen():
                 watch, inputs = self._plan_output(call, result), call.input_watch
                 self._close(call, thread.calls, watch.tensors)
-            if call.keep_forward:
-                with self._framework.unseen(), quiet:
-                    self._record_output(call, result, parameters)
-            if not watch.tensors:
-                return output
-            report = partial(self.backward.output_gradients, call)
-            with self._framework.unseen():
+                if call.keep_forward:
+                    with quiet:
+                        self._record_output(call, result, parameters)
+                if not watch.tensors:
+                    return output
+                report = partial(self._output_gradients, call)
                 twins = self._framework.watch_outputs(watch.tensors, report, inputs)
             return watch.swap([output], twins)[0]
         except BaseException as error:
@@ -345,9 +346,7 @@ class Recorder(StepRecorder):
         if call.recomputed:
             fields.append((RECOMPUTE, True))
         if call.subject.attributes and self._filter.keeps(FORWARD, "input"):
-            fields.append(
-                (ATTRIBUTES, self._values.build(call.subject.attributes, call.forward, ATTRIBUTES, (), False))
-            )
+            fields.append((ATTRIBUTES, self._attributes(call)))
         if fields or not self._filter.parameters_alone:
             self._sink.entry(EntryPart(call.forward, fields, call.parent_entry(FORWARD), call.site))
         call.inputs = []

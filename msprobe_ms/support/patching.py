@@ -129,18 +129,20 @@ def apply_all(patches: Sequence[Patch]) -> None:
 def undo_all(patches: Sequence[Patch]) -> None:
     """Undo them the other way round, and all whatever comes: without a call for each that stands there as it was put.
 
-    What was replaced meanwhile, or is inherited, is seen to one by one.
+    What was replaced meanwhile is seen to one by one.
     """
     found = [
         (patch, made)
         for patch in reversed(patches)
         if (made := patch.made) is not None
         and vars(patch.holder).get(patch.name) is made.there
-        and made.before is not _INHERITED
         and not issubclass(type(made.before), _MAY_BE_OURS)
     ]
+    own = [(patch, made) for patch, made in found if made.before is not _INHERITED]
+    inherited = [patch for patch, made in found if made.before is _INHERITED]
     try:
-        _put([patch for patch, _ in found], [made.before for _, made in found])
+        _put([patch for patch, _ in own], [made.before for _, made in own])
+        _exhaust(map(delattr, [patch.holder for patch in inherited], [patch.name for patch in inherited]))
         standing = [made.standing for _, made in found]
         _exhaust(map(restart, standing, map(function_of, standing)))
         for patch, _ in found:

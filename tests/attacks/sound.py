@@ -227,7 +227,7 @@ def pickled(function: Any, *arguments: Any) -> bytes:
 
 
 def record(name: str, fields: Mapping[str, str]) -> bytes:
-    return encode_entry(name, fields.items(), None, None)
+    return encode_entry(name, [(key, text.encode()) for key, text in fields.items()], None, None)
 
 
 #: What task grad_probe writes of one parameter.

@@ -67,9 +67,9 @@ def write_index(
         data_dir = None if data_folder is None else os.path.realpath(data_folder)
         target.write(dump_head(Envelope(task, level, MINDSPORE.name, data_dir)))
         for entry in kernel_entries(files, cells=cells, data_folder=data_folder, unread=unread.append):
-            fields = ",\n".join(field_text(key, value) for key, value in entry.body.items())
+            fields = b",\n".join(field_text(key, value) for key, value in entry.body.items())
             separator = ",\n" if construct else "\n"
-            target.write(f"{separator}  {encode_text(entry.name)}: {{\n{fields}\n  }}".encode("utf-8", "replace"))
+            target.write(f"{separator}  {encode_text(entry.name)}: {{\n".encode() + fields + b"\n  }")
             construct[entry.name] = entry.parent
             if entry.call_site:
                 sites.setdefault(entry.call_site, []).append(entry.name)

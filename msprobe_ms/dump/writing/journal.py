@@ -15,7 +15,7 @@ import json
 import os
 import struct
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from errno import EBADF
 from functools import partial
 from pathlib import Path
@@ -232,16 +232,15 @@ def encode_call_site(number: int, frames: Sequence[str]) -> bytes:
 
 
 def encode_entry(
-    name: str, fields: Iterable[tuple[str, str]], parent: str | None, site: int | None, *, stays: bool = False
+    name: str, fields: Sequence[tuple[str, bytes]], parent: str | None, site: int | None, *, stays: bool = False
 ) -> bytes:
     """Encode the payload of an `ENTRY` record.
 
     ``fields`` are ``(name, text)`` pairs, the text as it will stand in dump.json (`json_text.field_text`). A part that
     ``stays`` does not move its entry.
     """
-    texts = [(field, text.encode("utf-8", "surrogatepass")) for field, text in fields]
-    head = _dumped([name, parent, site, [(field, len(text)) for field, text in texts], stays])
-    return b"".join([head, b"\n", *[text for _, text in texts]])
+    head = _dumped([name, parent, site, [(field, len(text)) for field, text in fields], stays])
+    return b"".join([head, b"\n", *[text for _, text in fields]])
 
 
 def _dumped(value: list[Any]) -> bytes:

@@ -191,8 +191,36 @@ class Whole(NamedTuple):
     value: Value
 
 
-def field_text(name: str, value: Value | Whole) -> str:
+#: What stands around the members of a field, between them and behind the last.
+_BEGIN, _END_OF_FIELD = _BREAKS[LEAF_LEVEL], _BREAKS[FIELD_LEVEL].encode()
+_LIST, _OBJECT = (f"[{_BEGIN}", _END_OF_FIELD + b"]"), (f"{{{_BEGIN}", _END_OF_FIELD + b"}")
+_NEXT = f",{_BEGIN}".encode()
+
+
+def field_text(name: str, value: Value | Whole) -> bytes:
     """One field of an entry, ``"input_args": […]``, indented for its place in dump.json."""
     if isinstance(value, Whole):
-        return value_text(value.value, FIELD_LEVEL - 1)
-    return f"{' ' * FIELD_LEVEL}{encode_text(name)}: {value_text(value, FIELD_LEVEL)}"
+        return _encoded(value_text(value.value, FIELD_LEVEL - 1))
+    head = f"{' ' * FIELD_LEVEL}{encode_text(name)}: "
+    # Nearly all are lists of leaves that are at hand, which are strung together as they are.
+    if value and isinstance(value, list):
+        members, (begin, end) = list(map(_member, value)), _LIST
+    elif value and isinstance(value, dict):
+        members, (begin, end) = [_named(key, each) for key, each in value.items()], _OBJECT
+    else:
+        return _encoded(head + value_text(value, FIELD_LEVEL))
+    return b"".join(((head + begin).encode(), _NEXT.join(members), end))
+
+
+def _member(value: Value) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    return b"null" if value is None else _encoded(value_text(value, LEAF_LEVEL))
+
+
+def _named(key: str, value: Value) -> bytes:
+    return f"{encode_text(key)}: ".encode() + _member(value)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

@@ -74,15 +74,7 @@ class MindSporeGraph(Graph):
 
     def hook_result(self, tensor: Any, hook: Callable[[Any], None]) -> None:
         # A hook on the tensor itself would stay with it beyond this graph.
-        number = tensor._output_index
-
-        def report(gradients: Sequence[Any]) -> None:
-            try:
-                hook(gradients[number])
-            except Exception as error:  # of the call itself, where the stack ends
-                hook(error)
-
-        tensor._grad_node.register_prehook(report)
+        tensor._grad_node.register_prehook(_OneResult(hook, tensor._output_index))
 
     def add(self, total: Any, gradient: Any) -> Any:
         with unseen():
@@ -101,6 +93,22 @@ class MindSporeGraph(Graph):
         for thread in list(self._waiting) if everywhere else [threading.get_ident()]:
             for report in self._waiting.pop(thread, ()):
                 report()
+
+
+class _OneResult:
+    """Tells ``hook`` of one of the gradients that a node is given."""
+
+    __slots__ = ("_hook", "_number")
+
+    def __init__(self, hook: Callable[[Any], None], number: int) -> None:
+        self._hook = hook
+        self._number = number
+
+    def __call__(self, gradients: Sequence[Any]) -> None:
+        try:
+            self._hook(gradients[self._number])
+        except Exception as error:  # of the call itself, where the stack ends
+            self._hook(error)
 
 
 class Hooked(InputWatch):

@@ -159,7 +159,7 @@ def _killed(folder: Path, entries: dict[str, dict[str, object]]) -> Path:
     envelope = encode_envelope(Envelope("statistics", "mix", "mindspore", None))
     journal = JournalWriter(Folder(folder), ENVELOPE, envelope)
     for name, body in entries.items():
-        fields = [(key, f'  "{key}": {json.dumps(value)}') for key, value in body.items()]
+        fields = [(key, f'  "{key}": {json.dumps(value)}'.encode()) for key, value in body.items()]
         journal.append(ENTRY, encode_entry(name, fields, None, None))
     journal.close()
     return folder

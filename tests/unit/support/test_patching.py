@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from msprobe_ms.support import patching
-from msprobe_ms.support.patching import Patch, Patches, do_all, insist, install, remove
+from msprobe_ms.support.patching import Patch, Patches, apply_all, do_all, insist, install, remove, undo_all
 
 
 class Base:
@@ -237,3 +237,26 @@ def test_whoever_holds_a_wrapper_calls_the_function_once_it_is_undone() -> None:
     patch.apply()
     assert held("a") == "A"
     patch.undo()
+
+
+def test_what_stands_as_it_was_put_is_undone_without_a_call_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also what classes inherit, as most methods of a framework's tensors."""
+
+    class Base:
+        def inherited(self) -> str:
+            return "inherited"
+
+    class Tensor(Base):
+        def own(self) -> str:
+            return "own"
+
+    patches = [
+        Patch(Tensor, name, lambda function: lambda *_: f"wrapped {function.__name__}") for name in ("inherited", "own")
+    ]
+    apply_all(patches)
+    assert (Tensor().inherited(), Tensor().own()) == ("wrapped inherited", "wrapped own")
+    monkeypatch.setattr(Patch, "undo", None)
+    undo_all(patches)
+    assert (Tensor().inherited(), Tensor().own()) == ("inherited", "own")
+    assert "inherited" not in vars(Tensor)
+    assert not any(patch.applied for patch in patches)

@@ -74,7 +74,7 @@ def test_any_tensor_leaf(leaf: TensorLeaf) -> None:
 def test_a_field_stands_where_it_will_in_dump_json(name: str, value: Any) -> None:
     whole = json.dumps({"data": {"entry": {name: plain(value)}}}, indent=1)
     assert FIELD_LEVEL == 3
-    assert whole == '{\n "data": {\n  "entry": {\n' + field_text(name, value) + "\n  }\n }\n}"
+    assert whole == '{\n "data": {\n  "entry": {\n' + field_text(name, value).decode() + "\n  }\n }\n}"
 
 
 @given(st.floats())
