@@ -46,8 +46,9 @@ dump/kernels: entries index kernel_files launches reduce
 dump/opened: calls
 dump/writing: export
 environment: collect report
-frameworks: api_calls base compiled_call dropout framework_runner gradient_graph graph_observer kernel_dump msadapter
+frameworks: api_calls base compiled_call dropout framework_runner graph_observer kernel_dump msadapter
     msadapter_api_runner optimizers repeating seeding torch_modules training
+frameworks/gradients: graph
 frameworks/interface: apis gradients graphs kernels modules process tensors
 frameworks/mindspore: api_runner arrays autograd callbacks cell_hooks device_statistics dropout framework jit kernels
     modes msadapter_training optimizers repeating tensor_dump tensor_dump_files tensor_dump_names training

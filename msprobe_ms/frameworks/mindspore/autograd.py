@@ -16,7 +16,7 @@ from typing import Any
 from mindspore import Parameter, Tensor, _c_expression, ops
 from mindspore.ops.composite import base
 
-from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
+from msprobe_ms.frameworks.gradients.graph import BeforeHook, Edge, Graph, NodeHook
 from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnRoots
 from msprobe_ms.frameworks.mindspore.arrays import difference
 from msprobe_ms.frameworks.mindspore.modes import unseen

@@ -23,7 +23,7 @@ from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.clean_copies import CleanCopies
 from msprobe_ms.frameworks.compiled_call import CompiledCall, CompilerCall, ExecutionMode, GraphRun
-from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, observe_nodes, watch_outputs
+from msprobe_ms.frameworks.gradients.graph import ConsumerWatch, observe_nodes, watch_outputs
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped, UpdateTaps
 from msprobe_ms.frameworks.interface.apis import Namespace
 from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnInputGradients, OnRoots

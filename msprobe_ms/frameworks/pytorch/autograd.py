@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.utils.hooks import unserializable_hook
 
-from msprobe_ms.frameworks.gradient_graph import BeforeHook, Edge, Graph, NodeHook
-from msprobe_ms.frameworks.gradient_hooks import Part
+from msprobe_ms.frameworks.gradients.graph import BeforeHook, Edge, Graph, NodeHook
+from msprobe_ms.frameworks.gradients.hooks import Part
 from msprobe_ms.frameworks.pytorch import genuine
 from msprobe_ms.frameworks.pytorch.genuine import COMMON, grad_fn, output_number
 from msprobe_ms.frameworks.pytorch.modes import Quiet, unseen

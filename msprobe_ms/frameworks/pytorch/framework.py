@@ -22,7 +22,7 @@ from msprobe_ms.arrays.statistics import checksum, statistics, summary, summary_
 from msprobe_ms.arrays.torch_writing import BytesWriter, torch_writer
 from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.compiled_call import CompilerCall
-from msprobe_ms.frameworks.gradient_graph import ConsumerWatch, watch_outputs
+from msprobe_ms.frameworks.gradients.graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.interface.apis import Namespace
 from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnInputGradients
 from msprobe_ms.frameworks.kernel_dump import DeviceDump

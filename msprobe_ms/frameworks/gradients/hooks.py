@@ -1,4 +1,4 @@
-"""Hooks that read the gradients of single calls from a framework's gradient graph (`gradient_graph`).
+"""Hooks that read the gradients of single calls from a framework's gradient graph (`gradients.graph`).
 
 Each is one object, without functions made for it: a step makes thousands, and what survives the search for cycles among
 young objects brings that among all objects of the process nearer.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msprobe_ms.frameworks.interface.gradients import OnGradients, OnInputGradients
 
 if TYPE_CHECKING:
-    from msprobe_ms.frameworks.gradient_graph import Graph, InnerUses
+    from msprobe_ms.frameworks.gradients.graph import Graph, InnerUses
 
 #: Gives the part of a gradient that belongs to a view.
 Part = Callable[[Any], Any]

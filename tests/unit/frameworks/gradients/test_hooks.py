@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from msprobe_ms.frameworks.gradient_hooks import Gathering, HandedThrough, OneUse, Places, Result, Results, SoleUse
+from msprobe_ms.frameworks.gradients.hooks import Gathering, HandedThrough, OneUse, Places, Result, Results, SoleUse
 
 
 class Numbers:

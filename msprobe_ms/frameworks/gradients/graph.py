@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from msprobe_ms.frameworks.gradient_hooks import (
+from msprobe_ms.frameworks.gradients.hooks import (
     Gathering,
     HandedThrough,
     OneUse,
