@@ -12,25 +12,23 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-import mindspore as ms
 import numpy as np
 from mindspore import nn
 from mindspore.graph.api import _pynative_executor
 
 from zoo import golden_side, target_side
+from zoo.alone import alone
+from zoo.environment import import_zoos
 from zoo.faults import KINDS, Training, plant
-from zoo.jobs import weights_file
+from zoo.jobs import GOLDEN, TARGET, weights_file
 from zoo.pair import Pair, load
+from zoo.proof import Disagree, prove
 
 #: Faults drawn for a pair, of training and of modules, and what the pair may differ by.
 OF_TRAINING, OF_MODULES = 4, 7
 OUTPUTS, GRADIENTS = 2e-5, 1e-3
 #: The least relative change of the loss, of a gradient or, by an update, of a parameter that makes a fault one.
 EFFECT = 1e-4
-
-
-class Disagree(Exception):
-    """Both sides of a pair do not compute the same."""
 
 
 def figures_of_golden(pair: Pair, root: Path, name: str) -> tuple[float, dict[str, np.ndarray]]:
@@ -220,14 +218,13 @@ def check(name: str, root: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    ms.runtime.launch_blocking()
-    failed = False
+    failed, root = False, Path(sys.argv[1])
+    import_zoos(GOLDEN, TARGET)
     for name in sys.argv[2:]:
         try:
-            print(name, check(name, Path(sys.argv[1])), flush=True)
+            prove(name, root)
+            print(name, alone(check, name, root), flush=True)
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {error}"[:1500], flush=True)
-            _pynative_executor.clear_res()  # what it left behind would fail the pairs after it
             failed = True
     sys.exit(failed)

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
+
+from zoo.jobs import GOLDEN, TARGET
+
+#: Side → what many pairs import.
+_ZOOS = {
+    GOLDEN: ("timm", "torchvision", "transformers", "diffusers"),
+    TARGET: ("mindcv.models", "mindone.transformers", "mindone.diffusers"),
+}
 
 
 def prepare() -> None:
@@ -41,3 +50,10 @@ def prepare_mindspore() -> None:
     mint.arange = arange
     mint.full = lambda size, fill_value, *, dtype=None: ops.full(tuple(size), fill_value, dtype=dtype)
     ops.embedding = mint.nn.functional.embedding
+
+
+def import_zoos(*sides: str) -> None:
+    """Import what processes would import that are forked of this one, each anew."""
+    for side in sides:
+        for zoo in _ZOOS[side]:
+            import_module(zoo)

@@ -7,6 +7,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from torture.dumps import KeptDump
 
 GOLDEN, TARGET = "golden", "target"
@@ -33,6 +35,15 @@ class Job(KeptDump):
     def folder(self, root: Path) -> Path:
         name = f"{self.side}-{self.fault or 'healthy'}-{self.level}-{self.task}".replace("/", "_")
         return root / self.pair / name
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A step of a side trained without the tool: its loss, and by path the gradients and what the update made."""
+
+    loss: float
+    gradients: dict[str, np.ndarray]
+    parameters: dict[str, np.ndarray]
 
 
 def weights_file(root: Path, pair: str) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from zoo.environment import prepare, prepare_mindspore
+from zoo.environment import import_zoos, prepare, prepare_mindspore
 
 prepare()
 prepare_mindspore()
@@ -18,8 +18,9 @@ import mindspore as ms  # noqa: E402
 from mindspore import nn, ops  # noqa: E402
 
 from msprobe_ms import PrecisionDebugger  # noqa: E402
+from zoo.alone import alone  # noqa: E402
 from zoo.faults import Training, plant  # noqa: E402
-from zoo.jobs import STEPS, Job, steps_of, weights_file  # noqa: E402
+from zoo.jobs import STEPS, TARGET, Job, Trained, steps_of, weights_file  # noqa: E402
 from zoo.pair import Pair, load  # noqa: E402
 
 
@@ -29,6 +30,8 @@ def make(pair: Pair, weights: dict[str, np.ndarray]) -> nn.Cell:
     Raises:
         KeyError: parameters have no counterpart, or the golden's have none.
     """
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    ms.runtime.launch_blocking()
     ms.set_seed(3)
     net = pair.target()
     net.set_train()
@@ -86,6 +89,23 @@ def update(optimizer: nn.Optimizer, net: nn.Cell, gradients: tuple[Any, ...]) ->
     optimizer(tuple(gradient for parameter, gradient in named if id(parameter) in trained))
 
 
+def trained(pair: Pair, weights: dict[str, np.ndarray]) -> list[Trained]:
+    """What is recorded of a healthy training, without the tool."""
+    net = make(pair, weights)
+    training = Training(batch_keys=tuple(batch_of(pair, 0)))
+    optimizer, run = optimizer_of(pair, net, training), gradients_of(pair, net, training)
+    paths = {id(parameter): path for path, parameter in net.parameters_and_names()}
+    steps = []
+    for step in range(STEPS):
+        loss, gradients = run(*training.batch(batch_of(pair, step)))
+        named = zip((paths[id(each)] for each in net.trainable_params()), gradients, strict=True)
+        own = {path: gradient.asnumpy().copy() for path, gradient in named}
+        update(optimizer, net, gradients)
+        parameters = {paths[id(each)]: each.asnumpy().copy() for each in net.trainable_params()}
+        steps.append(Trained(float(loss.asnumpy()), own, parameters))
+    return steps
+
+
 def train(job: Job, root: Path) -> None:
     pair = load(job.pair, root)
     weights = dict(np.load(weights_file(root, job.pair)))
@@ -111,7 +131,6 @@ def train(job: Job, root: Path) -> None:
 
 
 if __name__ == "__main__":
-    ms.set_context(mode=ms.PYNATIVE_MODE)
-    ms.runtime.launch_blocking()
+    import_zoos(TARGET)
     for text in sys.argv[2:]:
-        train(Job.parse(text), Path(sys.argv[1]))
+        alone(train, Job.parse(text), Path(sys.argv[1]))
