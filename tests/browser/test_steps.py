@@ -52,7 +52,11 @@ def test_a_step_after_the_error_is_not_told_as_if_all_were_well(opened: Open, tm
             reason="it differs; " * 30,
         ),
         PairTold(
-            2, "rank0", "consistent", reason="512 values differ, by what rounding error can grow to", differing=512
+            2,
+            "rank0",
+            "consistent",
+            reason="512 values differ by more than their tolerance, but by no more than rounding error can grow to",
+            differing=512,
         ),
     ]
     write_many(tmp_path / "many.html", ["DIVERGENT: 3 pairs"], pairs, "divergent", TrendColumns())

@@ -34,6 +34,8 @@ from msprobe_ms.support.workers import Lost, Pool, processes, run_in_order
 
 #: The share of a graph's entries that is next to nothing.
 _FEW = 0.25
+#: Why what ran outside of graphs may have no counterpart at all.
+NOTHING_OUTSIDE = tr("nothing to compare: next to nothing ran outside of graphs, whose insides are a pair of their own")
 #: Memory that a byte of dump.json takes while it is compared; measured: 1.7, from 5,000 to 80,000 entries.
 _MEMORY_A_BYTE = 3
 
@@ -95,7 +97,11 @@ class Found:
     def without_origin(self) -> str:
         """That values differ by what rounding error grows to in this pair; "" where none do."""
         differ = tr_count("1 value differs", "{count} values differ", count=self.differing)
-        return tr("{differ}, by what rounding error can grow to", differ=differ) if self.differing else ""
+        return (
+            tr("{differ} by more than their tolerance, but by no more than rounding error can grow to", differ=differ)
+            if self.differing
+            else ""
+        )
 
 
 def compare_pair(work: Work) -> Found:
@@ -155,7 +161,7 @@ class Halves:
             self._graphs[key] = found.entries
         if place.half != "pynative" or not found.unpaired or found.entries > _FEW * self._graphs.get(key, -1):
             return found
-        told = tr("CONSISTENT: next to nothing ran outside the graph; nothing to compare there")
+        told = tr("CONSISTENT: {why}", why=NOTHING_OUTSIDE)
         return replace(found, verdict=Verdict.CONSISTENT, lines=[told], problem="")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.comparison.many.plan import Plan
-from msprobe_ms.comparison.many.run import Found
+from msprobe_ms.comparison.many.run import NOTHING_OUTSIDE, Found
 from msprobe_ms.comparison.many.summary import Total
 from msprobe_ms.comparison.model import OriginKind
 from msprobe_ms.comparison.reporting.facts import report_line
@@ -63,6 +63,8 @@ class Lines:
         if found.verdict == Verdict.CONSISTENT and not found.unpaired:
             told = filter(None, (compared(found.summary), found.without_origin))
             where = tr(": {told}", told=tr_join("; ", told))
+        elif found.verdict == Verdict.CONSISTENT:
+            where = tr(": {told}", told=NOTHING_OUTSIDE)
         if first is not None and first.kind == OriginKind.UPDATE:
             where = tr(": {reason} ({target})", reason=first.reason, target=first.target)
         elif exchanges.handed_by:

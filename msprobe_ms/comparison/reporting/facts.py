@@ -128,7 +128,9 @@ def _why_alone(comparison: Comparison, alone: int) -> Iterator[str]:
     if not any((shares.target, shares.golden, *shares.functions)):
         others = lone_values(pair for pair in comparison.pairs if pair.how != PairedBy.GROUP)
         if names := [name for counts in others for name in counts]:
-            yield tr("of {names}", names=listed(names, _NAMED))
+            rest = alone - inner
+            of = tr_count("1 is of {names}", "{count} are of {names}", count=rest, names=listed(names, _NAMED))
+            yield of if inner else tr("of {names}", names=listed(names, _NAMED))
 
 
 def _lone_functions_lines(shares: Shares) -> Iterator[str]:

@@ -91,7 +91,7 @@ def test_what_an_origin_is_inside_of_is_told_whole(name: str, real: Sides, capsy
     assert lines[0] == f"{NORM}.forward.0"
     assert lines[1] == f"  golden: {NORM}.forward.0 (pairing: name)"
     assert lines[2].startswith(f"  the error begins inside: {CALL}.output.0: output.0 deviates by ")
-    assert ", though its inputs but input.4 agree exactly: its eps is 0.01, the golden's is 1e-05" in lines[2]
+    assert ", though its inputs but input.4 agree exactly: its argument eps is 0.01, the golden's is 1e-05" in lines[2]
     text = "\n".join(lines)
     for direction in ("forward.0", "backward.0", "parameters_grad.0"):
         assert f"\n{NORM}.{direction}\n" in text

@@ -85,7 +85,7 @@ class WrongResult:
         order = describe_order(row)
         settings = list(map(describe_setting, walk.settings.of(node)))
         if settings and not inside:
-            look = tr("its {setting}", setting=settings[0])
+            look = tr("its argument {setting}", setting=settings[0])
         elif order and not inside:
             look, order = tr("look at the order of its elements"), tr("its Max, Min, Mean and Norm agree")
         brief = describe_briefly(row)

@@ -55,7 +55,7 @@ def test_drift_passes_a_call_of_the_same_settings() -> None:
 def test_drift_does_not_excuse_a_call_of_other_settings_which_is_named_with_them() -> None:
     origin, *_ = found(step(1.5e-4, 4e-4, 3e-4, "tanh"))
     assert origin.target == f"{GELU}.output.0"
-    assert origin.reason.endswith("its approximate is tanh, the golden's is none")
+    assert origin.reason.endswith("its argument approximate is tanh, the golden's is none")
 
 
 def test_results_no_further_apart_than_what_the_call_takes_in_are_no_origin() -> None:
