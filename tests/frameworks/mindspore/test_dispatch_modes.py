@@ -34,7 +34,7 @@ class Net(nn.Cell):
 X = Tensor(np.arange(12, dtype=np.float32).reshape(3, 4) / 12)
 
 
-def train(net: nn.Cell) -> tuple[list[str], list[bytes]]:
+def train(net: nn.Cell) -> tuple[list[str], list[np.ndarray]]:
     class Logged(mindspore.MsDispatchMode):
         def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
             seen.append(func.name)
@@ -43,7 +43,14 @@ def train(net: nn.Cell) -> tuple[list[str], list[bytes]]:
     seen: list[str] = []
     with Logged():
         value, gradients = mindspore.value_and_grad(lambda: net(X).sum(), None, net.trainable_params())()
-    return seen, [each.asnumpy().tobytes() for each in (value, *gradients)]
+    return seen, [each.asnumpy() for each in (value, *gradients)]
+
+
+def assert_same(found: tuple[list[str], list[np.ndarray]], expected: tuple[list[str], list[np.ndarray]]) -> None:
+    """The same operators; of their figures the last bit depends on where in memory they are computed."""
+    assert found[0] == expected[0]
+    for one, other in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +62,6 @@ def test_they_see_what_they_see_without_the_tool(ms: Any, dump_path: Path, level
     train(net)
     without = train(net)
     with recording(net, dump_path, level=level, task=task):
-        assert train(net) == without
+        assert_same(train(net), without)
     assert read_step(dump_path).data and without[0]
-    assert train(net) == without
+    assert_same(train(net), without)

@@ -372,7 +372,7 @@ def test_cheap(ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         early.remove()
         seconds.append(time.thread_time() - begin)
     print(f"{min(seconds) * 1e3:.1f} ms")
-    assert min(seconds) < 0.1
+    assert min(seconds) < 0.5
     assert vars(sys.modules["many_0"])["relu"] is ops.relu
 
 
