@@ -10,7 +10,7 @@ from msprobe_ms.comparison.many.plan import Plan
 from msprobe_ms.comparison.many.run import NOTHING_OUTSIDE, Found
 from msprobe_ms.comparison.many.summary import Total
 from msprobe_ms.comparison.model import OriginKind
-from msprobe_ms.comparison.reporting.facts import report_line
+from msprobe_ms.comparison.reporting.facts import report_line, with_lone
 from msprobe_ms.comparison.reporting.terminal import HEADS, proof_line
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.text import listed
@@ -76,13 +76,9 @@ class Lines:
 
 def compared(summary: Mapping[str, Any]) -> str:
     """How many values of a pair were compared, by its summary, and how many have no counterpart."""
-    count, alone = (
-        summary["matched"] - summary["not_compared"],
-        summary["unmatched_target"] + summary["unmatched_golden"],
-    )
-    lone = tr_count("1 has no counterpart", "{count} have no counterpart", count=alone) if alone else ""
+    count = summary["matched"] - summary["not_compared"]
     told = tr_count("1 value compared", "{count} values compared", count=count)
-    return tr("{told}, {lone}", told=told, lone=lone) if lone else told
+    return with_lone(told, summary["unmatched_target"] + summary["unmatched_golden"])
 
 
 def found_lines(everything: Sequence[Found], *, in_full: bool) -> Iterator[str]:

@@ -96,8 +96,7 @@ def pairing_line(comparison: Comparison) -> str:
     )
     sides = (("target", shares.target), ("golden", shares.golden))
     if alone and (shares.modules is not None or shares.calls is not None):
-        lone = tr_count("1 has no counterpart", "{count} have no counterpart", count=alone)
-        compared = tr("{compared}, {lone}", compared=compared, lone=lone)
+        compared = with_lone(compared, alone)
         if why := tr_join(tr("; "), _why_alone(comparison, alone)):
             compared = tr("{compared} ({why})", compared=compared, why=why)
     line = tr("{compared}; paired: {paired}", compared=compared, paired=tr_join(", ", paired))
@@ -111,6 +110,12 @@ def pairing_line(comparison: Comparison) -> str:
         if alone_at
         else line
     )
+
+
+def with_lone(compared: str, alone: int) -> str:
+    """Add to what was compared how many values have no counterpart, if any."""
+    lone = tr_count("1 has no counterpart", "{count} have no counterpart", count=alone)
+    return tr("{compared}, {lone}", compared=compared, lone=lone) if alone else compared
 
 
 def _why_alone(comparison: Comparison, alone: int) -> Iterator[str]:

@@ -18,9 +18,9 @@ from mindspore.graph import jit_trace
 from mindspore.graph._utils.pijit_context import PIJitCaptureContext
 from nets_mindspore import make, value_and_grad
 from recording import read_step, recording, write_config
+from repository import PACKAGE
 from thorough import thorough
 
-import msprobe_ms
 from msprobe_ms.mindspore import PrecisionDebugger
 from msprobe_ms.support.errors import ConfigError
 
@@ -295,10 +295,8 @@ class OurCalls(list[str]):
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        folder = str(Path(msprobe_ms.__file__).parent)
-
         def profile(frame: Any, event: str, argument: Any) -> None:
-            if event == "call" and frame.f_code.co_filename.startswith(folder):
+            if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
                 self.append(f"{frame.f_code.co_filename}:{frame.f_code.co_name}")
 
         sys.setprofile(profile)

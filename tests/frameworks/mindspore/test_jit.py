@@ -17,6 +17,7 @@ import pytest
 from forked import run_forked
 from mindspore import Tensor, nn, ops
 from recording import ERROR_LOG, Step, leaves, read_step, recording, write_config
+from repository import PACKAGE
 from thorough import thorough
 
 import msprobe_ms
@@ -469,10 +470,10 @@ def graph_of_a_step(gradient: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def calls_of_the_tool() -> Iterator[list[str]]:
-    folder, calls = str(Path(msprobe_ms.__file__).parent), list[str]()
+    calls = list[str]()
 
     def profile(frame: Any, event: str, argument: Any) -> None:
-        if event == "call" and frame.f_code.co_filename.startswith(folder):
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGE):
             calls.append(frame.f_code.co_name)
 
     sys.setprofile(profile)

@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 import torch
+from repository import PACKAGE
 
-import msprobe_ms
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.pytorch import PrecisionDebugger
-
-OURS = str(Path(msprobe_ms.__file__).parent)
 
 
 class AtLine:
@@ -25,7 +23,7 @@ class AtLine:
         self.is_over = False
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(OURS) or self.is_over:
+        if not frame.f_code.co_filename.startswith(PACKAGE) or self.is_over:
             return None
         if event == "line":
             self._left -= 1
