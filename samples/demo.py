@@ -7,6 +7,7 @@ This is done twice: once with the correct model, once with a fault planted in on
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -21,8 +22,13 @@ from net_mindspore import Reverser, load
 from msprobe_ms import PrecisionDebugger
 from msprobe_ms.support.translation import tr, translated
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 OUTPUT = HERE.parent / "demo_output"
+
+
+def brief(path: Path) -> str:
+    """Return a path from the current folder, where it lies below it; else the path itself."""
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def say(message: str) -> None:
@@ -48,7 +54,7 @@ def train(dump_path: Path, faulty_layer: int | None) -> None:
 
     training_step = ms.value_and_grad(forward, None, net.trainable_params())
 
-    debugger = PrecisionDebugger(task="statistics", level="L0", dump_path=dump_path, step=[0])
+    debugger = PrecisionDebugger(task="statistics", level="L0", dump_path=brief(dump_path), step=[0])
     for ids, expected in batches(3):
         debugger.start(net)
         loss, gradients = training_step(ids, expected)
@@ -60,8 +66,8 @@ def train(dump_path: Path, faulty_layer: int | None) -> None:
 
 def compare(dump_path: Path, report_path: Path) -> None:
     arguments = [
-        "compare", "-tp", str(dump_path / "step0"), "-gp", str(HERE / "golden" / "step0"),
-        "-lm", str(HERE / "layer_mapping.yaml"), "-o", str(report_path),
+        "compare", "-tp", brief(dump_path / "step0"), "-gp", brief(HERE / "golden" / "step0"),
+        "-lm", brief(HERE / "layer_mapping.yaml"), "-o", brief(report_path),
     ]  # fmt: skip
     command = shlex.join(["msprobe", *arguments])
     say(tr("compared with the PyTorch dump in samples/golden: {command}", command=command))
@@ -79,7 +85,7 @@ def main() -> None:
         train(OUTPUT / name, faulty_layer)
         compare(OUTPUT / name, OUTPUT / f"{name}_report")
     (page,) = (OUTPUT / "faulty_report").glob("*.html")
-    say(tr("\nopen this page in a browser: {page}", page=page))
+    say(tr("\nopen this page in a browser: {page}", page=brief(page)))
 
 
 if __name__ == "__main__":

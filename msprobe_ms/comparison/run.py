@@ -96,13 +96,20 @@ class Options:
 
 @no_garbage_collection()
 def compare_dumps(
-    target: Dump, golden: Dump, options: Options, *, one_of_many: bool = False, after: int | None = None
+    target: Dump,
+    golden: Dump,
+    options: Options,
+    *,
+    one_of_many: bool = False,
+    after: int | None = None,
+    beside_graph: bool = False,
 ) -> Comparison:
     """Pair, measure and judge two dumps already read.
 
     ``one_of_many``: others are compared beside it, so that it shows no bar in a terminal when it takes long, begins no
     processes when there are many tensors, and leaves warnings of what all of them share to who compares them.
     ``after``: an earlier step of this rank that diverges; values that differ now inherit that.
+    ``beside_graph``: next to nothing ran outside of a graph, whose inside is compared apart.
 
     :raises CompareError: a dump is empty
     """
@@ -153,6 +160,7 @@ def compare_dumps(
     del evidence  # its nodes take as much memory as the entries
     if after is not None and any(row.differs for row in comparison.rows):
         comparison.inherits = after
+    comparison.beside_graph = beside_graph
     comparison.verdict = verdict_of(comparison)
     judge(comparison, profile)
     if options.log_values:
@@ -226,10 +234,11 @@ def compare_one(
     *,
     one_of_many: bool = False,
     after: int | None = None,
+    beside_graph: bool = False,
 ) -> Outcome:
     """Compare two dumps and write their reports, whose names end with ``suffix``.
 
-    ``one_of_many`` and ``after`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read, paired or written.
+    ``one_of_many``, ``after`` and ``beside_graph`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read, paired or written.
     """
     ours = read_dump(target)
     theirs = read_dump(golden, like=ours)
@@ -243,7 +252,7 @@ def compare_one(
             warn_swapped_weights(alignment)
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
-    comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many, after=after)
+    comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many, after=after, beside_graph=beside_graph)
     proposed = _proposed_mapping(ours, theirs, comparison.pairs, options.mappings.layer)
     comparison.mapped = replace(comparison.mapped, found=bool(aligned), proposed=proposed)
     tables = write_tables(
@@ -286,7 +295,7 @@ def _proposed_mapping(
 def verdict_of(comparison: Comparison) -> Verdict:
     """Judge a comparison: ``divergent``, ``incomplete`` or ``consistent``.
 
-    Divergent where there is an origin of error, nothing has a counterpart, what calls take in is far apart though
+    Divergent where there is an origin of error, nothing has a counterpart (but beside a graph), what calls take in is far apart though
     nothing random explains it, or values differ after a step that diverges. Modules of both sides that no name pairs
     are no difference: nothing is known of them yet. Consistent only when nothing differs by more than rounding error
     explains, most was compared, all that both recorded could be, both dumps are whole and end where the other does, and
@@ -298,6 +307,8 @@ def verdict_of(comparison: Comparison) -> Verdict:
     if comparison.damage or sides_without_values(pairs):
         return Verdict.INCOMPLETE
     if not anything_compared(pairs):
+        if comparison.beside_graph:
+            return Verdict.CONSISTENT
         unknown = all(unmatched_modules(pairs)) and not any(row.differs for row in comparison.rows)
         return Verdict.INCOMPLETE if unknown else Verdict.DIVERGENT
     if comparison.far_apart:

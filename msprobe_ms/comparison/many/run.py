@@ -34,8 +34,6 @@ from msprobe_ms.support.workers import Lost, Pool, processes, run_in_order
 
 #: The share of a graph's entries that is next to nothing.
 _FEW = 0.25
-#: Why what ran outside of graphs may have no counterpart at all.
-NOTHING_OUTSIDE = tr("nothing to compare: next to nothing ran outside of graphs, whose insides are a pair of their own")
 #: Memory that a byte of dump.json takes while it is compared; measured: 1.7, from 5,000 to 80,000 entries.
 _MEMORY_A_BYTE = 3
 
@@ -44,7 +42,7 @@ class Work(NamedTuple):
     """One comparison, as it is sent to a worker. ``output`` None: no report is written.
 
     ``algorithms`` are those of the options, which are loaded there; ``command`` compares this pair alone; ``after`` is
-    an earlier step of its rank that diverges, where one is known.
+    an earlier step of its rank that diverges, where one is known; ``beside_graph`` is known once the graph was compared.
     """
 
     pair: DumpPair
@@ -55,6 +53,7 @@ class Work(NamedTuple):
     algorithms: tuple[Unloaded, ...] = ()
     command: tuple[str, ...] = ()
     after: int | None = None
+    beside_graph: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,12 +110,14 @@ def compare_pair(work: Work) -> Found:
         options = replace(work.options, algorithms=tuple(each.load() for each in work.algorithms))
         if work.output is None:
             ours, theirs = read_dump(pair.target), read_dump(pair.golden)
-            compared = compare_dumps(ours, theirs, options, one_of_many=True, after=work.after)
+            compared = compare_dumps(
+                ours, theirs, options, one_of_many=True, after=work.after, beside_graph=work.beside_graph
+            )
             outcome = Outcome("", ours, theirs, compared, [])
         else:
             outcome = compare_one(
                 pair.target, pair.golden, work.output, options, work.timestamp, pair.suffix,
-                one_of_many=True, after=work.after,
+                one_of_many=True, after=work.after, beside_graph=work.beside_graph,
             )  # fmt: skip
     except EmptyDumpError as error:
         entries = min(len(read_dump(path).entries) for path in (pair.target, pair.golden))
@@ -207,6 +208,8 @@ def compare_all(
         wrong = WrongSteps()
         for one, first in zip(work, run_in_order(compare_pair, work, pool), strict=True):
             result = first if isinstance(first, Lost) else halves.judged(first)
+            if result is not first and not first.problem:  # its reports say the same
+                (result,) = run_in_order(compare_pair, [one._replace(beside_graph=True)], pool)
             if not isinstance(result, Lost) and (after := wrong.before(result)) is not None:
                 (result,) = run_in_order(compare_pair, [one._replace(after=after)], pool)
             if isinstance(result, Lost):

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from msprobe_ms.comparison.many.plan import Plan
-from msprobe_ms.comparison.many.run import NOTHING_OUTSIDE, Found
+from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.summary import Total
 from msprobe_ms.comparison.model import OriginKind
 from msprobe_ms.comparison.reporting.facts import report_line, with_lone
-from msprobe_ms.comparison.reporting.terminal import HEADS, proof_line
+from msprobe_ms.comparison.reporting.terminal import HEADS, NOTHING_OUTSIDE, proof_line
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr, tr_count, tr_join

@@ -178,7 +178,7 @@ class _Details:
         entry = pair.target or pair.golden
         assert entry is not None
         yield entry.name
-        yield from table_lines([_HEAD, *(self._cells(row, entry) for row in pair.rows)])
+        yield from table_lines([_HEAD, *(self._cells(row, entry, pair.golden) for row in pair.rows)])
         yield from (
             tr("  {explanations}", explanations=describe_explanations(row, self.tried[row], entry.name))
             for row in pair.rows
@@ -211,11 +211,14 @@ class _Details:
                 names=listed([user.name for user in users], _USERS),
             )
 
-    def _cells(self, row: Row, entry: Entry) -> tuple[str, str, str, str, str, str]:
-        """One line of the table of an entry."""
+    def _cells(self, row: Row, entry: Entry, golden: Entry | None) -> tuple[str, str, str, str, str, str]:
+        """One line of the table of an entry; ``golden``: its counterpart, whose item is named where it is another."""
         item = row.target or row.golden
         assert item is not None
         value = item.name_in(entry.name) or tr("itself")
+        if row.target is not None and row.golden is not None and golden is not None:
+            beside = row.golden.name_in(golden.name) or tr("itself")
+            value = value if beside == value else tr("{value} (golden: {beside})", value=value, beside=beside)
         figures = ("", "") if row.deviation is None else (f"{row.deviation:.4g}", f"{row.held_to:.4g}")
         return (value, _shown(row.target), _shown(row.golden), *figures, _word(row))
 

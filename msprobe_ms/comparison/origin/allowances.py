@@ -62,12 +62,14 @@ def _allowed(row: Row, allowed: Sequence[tuple[str, float]]) -> str:
             count=len(named),
             allowed=tr_join(tr(" and "), [*([tr_join(", ", named[:-1])] if named[1:] else []), named[-1]]),
         )
-    each = tr_join(", ", [_explains(name, up_to) for name, up_to in allowed])
-    return tr("largest deviation that is explained: {each}", each=each)
+    each = tr_join(", ", [_accepts(name, up_to) for name, up_to in allowed])
+    if len(allowed) == 1:
+        return tr("accepted deviation: {each}", each=each)
+    return tr("accepted deviation: {each} (the largest counts, not the sum)", each=each)
 
 
-def _explains(name: str, up_to: float) -> str:
+def _accepts(name: str, up_to: float) -> str:
     """How large a deviation an explanation lets pass."""
     if math.isfinite(up_to):
-        return tr("by {name} {up_to:.3g}", name=name, up_to=up_to)
-    return tr("by {name} any", name=name)
+        return tr("up to {up_to:.3g} by {name}", name=name, up_to=up_to)
+    return tr("any by {name}", name=name)

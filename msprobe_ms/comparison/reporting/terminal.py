@@ -45,6 +45,8 @@ HEADS = {
     Verdict.FAILED: tr("FAILED"),
     Verdict.UNJUDGED: "",
 }
+#: Why what ran outside of graphs may have no counterpart at all.
+NOTHING_OUTSIDE = tr("nothing to compare: next to nothing ran outside of graphs, whose insides are a pair of their own")
 #: Kinds of origins whose call can be run alone.
 _PROVABLE = (OriginKind.COMPUTATION, OriginKind.PARAMETER, OriginKind.PRECISION)
 
@@ -133,7 +135,9 @@ def _how_near(differ: bool, withdrawn: bool) -> str:
 
 def _unpaired_lines(comparison: Comparison) -> Iterator[str]:
     """That no call could be paired, and what the losses show, if there are some."""
-    if comparison.origins:
+    if comparison.verdict == Verdict.CONSISTENT:
+        yield tr("CONSISTENT: {told}", told=NOTHING_OUTSIDE)
+    elif comparison.origins:
         yield tr("DIVERGENT: the losses differ, but no calls could be paired: it is not known where the error begins")
         yield from _origin_lines(comparison.origins[0], {})
     elif comparison.damage:

@@ -48,8 +48,8 @@ def frozen(net: torch.nn.Module) -> torch.optim.Optimizer:
 @pytest.mark.parametrize(
     ("target", "golden", "said"),
     [
-        (sgd(lr=0.2), sgd(), "the target's updates are 2 times the golden's in 8 of the 8 parameters"),
-        (adam(lr=5e-4), adam(), "the target's updates are 0.5 times the golden's in 8 of the 8 parameters"),
+        (sgd(lr=0.2), sgd(), "the target's updates of all 8 parameters whose gradients agreed are 2 times"),
+        (adam(lr=5e-4), adam(), "the target's updates of all 8 parameters whose gradients agreed are 0.5 times"),
         (sgd(weight_decay=0.3), sgd(), "look at weight decay"),
         (sgd(), sgd(weight_decay=0.3), "look at weight decay"),
         (frozen, sgd(), "the target did not update this parameter in the step before, the golden did: is it frozen?"),

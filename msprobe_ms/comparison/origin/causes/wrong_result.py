@@ -131,11 +131,11 @@ class WrongResult:
         weight = next(filter(_is_matrix, (*node.rows("parameters"), *inputs[1:])), None)
         places = self._unrecorded.made(node, inputs[0])
         hidden = tr("statistics do not show the order of elements: look")
-        if weight is not None and weight.golden is not None:
+        if weight is not None and weight.target is not None:
             yield tr(
                 "{hidden} at that of {suffix} (transposed, permuted) as well",
                 hidden=hidden,
-                suffix=weight.golden.suffix,
+                suffix=weight.target.name_in(node.name),
             )
         if places and inputs[0].golden is not None:
             yield tr(

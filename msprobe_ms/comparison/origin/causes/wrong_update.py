@@ -121,11 +121,9 @@ def _of_factor(known: Sequence[Update]) -> str:
     uncorrected = any(abs(middle / factor - 1) <= _NO_FACTOR for factor in (_UNCORRECTED, 1 / _UNCORRECTED))
     look = tr("Adam's bias correction, then at the learning rate") if uncorrected else tr("the learning rate")
     return tr(
-        "the target's updates are {middle:.3g} times the golden's in {sum} of the {count} parameters whose gradients "
-        "agreed: look at {look}",
+        "the target's updates of {parameters} are {middle:.3g} times the golden's: look at {look}",
+        parameters=_share(int(alike.sum()), len(known)),
         middle=middle,
-        sum=int(alike.sum()),
-        count=len(known),
         look=look,
     )
 
@@ -152,11 +150,9 @@ def _of_decay(known: Sequence[Update]) -> str:
         return ""
     side = "target" if middle < 0 else "golden"
     return tr(
-        "of the {other_count} parameters whose gradients agreed, the {side}'s updates shrink {count} "
-        "more, in proportion to their values: look at weight decay",
+        "the {side}'s updates shrink {parameters} more, in proportion to their values: look at weight decay",
         side=tr(side),
-        count=len(apart),
-        other_count=len(known),
+        parameters=_share(len(apart), len(known)),
     )
 
 
@@ -166,12 +162,18 @@ def _of_another_rule(known: Sequence[Update]) -> str:
     if len(apart) < max(_FEWEST, _MANY * len(known)):
         return ""
     return tr(
-        "updates of {count} of the {other_count} parameters whose gradients agreed differ by "
-        "{median:.0%}: look at the optimizer's settings, weight decay, clipping of gradients",
-        count=len(apart),
-        other_count=len(known),
+        "the updates of {parameters} differ by {median:.0%}: look at the optimizer's settings, weight decay, "
+        "clipping of gradients",
+        parameters=_share(len(apart), len(known)),
         median=np.median(apart),
     )
+
+
+def _share(count: int, known: int) -> str:
+    """So many of the parameters whose gradients agreed, or all of them."""
+    if count == known:
+        return tr("all {count} parameters whose gradients agreed", count=count)
+    return tr("{count} of the {known} parameters whose gradients agreed", count=count, known=known)
 
 
 def _shape(row: Row) -> tuple[int, ...]:

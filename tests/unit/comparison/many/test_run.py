@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from compare_parts import compared_steps
 from rank_dumps import call, write_dump
 
+from msprobe_ms.cli import main
 from msprobe_ms.comparison.terms import Verdict
 
 INPUT = np.random.default_rng(1).normal(size=(4, 8)).astype(np.float32)
@@ -31,6 +34,7 @@ def test_a_step_inherits_nothing_from_a_call_outside_a_graph_without_a_counterpa
     assert {each.verdict for each in found} == {Verdict.CONSISTENT}
 
 
+@pytest.mark.processes
 def test_a_compiled_function_alone_outside_a_graph_is_no_divergence(
     tmp_path: Path,
 ) -> None:
@@ -39,6 +43,10 @@ def test_a_compiled_function_alone_outside_a_graph_is_no_divergence(
     write_dump(tmp_path / "golden/step0/rank0", graph())
     found = compared_steps(tmp_path / "target", tmp_path / "golden").found
     assert {each.place.half: each.verdict for each in found} == dict.fromkeys(("graph", "pynative"), "consistent")
+    sides = ["-tp", str(tmp_path / "target"), "-gp", str(tmp_path / "golden")]
+    assert main(["compare", *sides, "-o", str(tmp_path / "report")]) == 0
+    summaries = [json.loads(path.read_text()) for path in (tmp_path / "report").glob("compare_summary*.json")]
+    assert [each["verdict"] for each in summaries] == ["consistent"] * 3
 
 
 def test_a_step_inherits_nothing_from_one_whose_modules_no_name_pairs(tmp_path: Path) -> None:

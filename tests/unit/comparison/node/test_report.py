@@ -46,6 +46,9 @@ def test_the_values_of_a_group_are_told_apart(tmp_path: Path) -> None:
     values = [line.split()[0] for line in lines if line.startswith(("  Primitive.", "  input.", "  output."))]
     inner = [f"{first}.{place}" for place in ("input.0", "input.1", "output.0")]
     assert values[:6] == [*inner, "input.0", "input.1", "output.0"], lines
+    beside = [line.split()[2] for line in lines if "(golden:" in line]
+    assert beside == ["input.0)", "input.1)", "input.2)"], lines
+    assert "look at that of Primitive.m.MatMul.0.forward.input.1 (transposed, permuted)" in one_a_line(lines)
     assert "  golden: Functional.linear.0.forward (pairing: group: several calls on one side are one call" in lines[1]
     with speaking("zh"):
         assert "（配对方式：成组，即一侧的多个调用对应另一侧的一个调用）" in one_a_line(lines)

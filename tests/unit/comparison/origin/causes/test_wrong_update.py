@@ -122,7 +122,7 @@ def test_updates_by_another_rate(golden: Rule, times: float, look: str) -> None:
     (origin,) = origins(side(lambda *given: times * golden(*given)), side(golden))
     assert (origin.kind, origin.target) == ("update", "Cell.layers.0.Dense.forward.0.parameters.weight")
     assert origin.reason == (
-        f"the target's updates are {times:.3g} times the golden's in 10 of the 10 parameters whose gradients agreed: "
+        f"the target's updates of all 10 parameters whose gradients agreed are {times:.3g} times the golden's: "
         f"look at {look}"
     )
 
@@ -130,7 +130,7 @@ def test_updates_by_another_rate(golden: Rule, times: float, look: str) -> None:
 def test_parameters_whose_updates_are_rounding_are_counted_apart() -> None:
     still = [*GRADIENTS[:-1], np.float32(1e-12) * GRADIENTS[-1]]
     (origin,) = origins(side(lambda *given: 2 * sgd(*given), gradients=still), side(sgd, gradients=still))
-    assert origin.reason.startswith("the target's updates are 2 times the golden's in 9 of the 9 parameters")
+    assert origin.reason.startswith("the target's updates of all 9 parameters whose gradients agreed are 2 times")
     assert list(origin.details) == [
         "1 other parameter does not count: its gradient differs, or its update is as small as rounding"
     ]
@@ -141,14 +141,14 @@ def test_weight_decay(side_of_it: str, share: float) -> None:
     (origin,) = origins(side(lambda n, weight, gradient: sgd(n, weight, gradient) - share * weight), side(sgd))
     assert origin.kind == "update"
     assert origin.reason == (
-        f"of the 10 parameters whose gradients agreed, the {side_of_it}'s updates shrink 10 more, in "
-        "proportion to their values: look at weight decay"
+        f"the {side_of_it}'s updates shrink all 10 parameters whose gradients agreed more, in proportion to their "
+        "values: look at weight decay"
     )
 
 
 def test_another_rule() -> None:
     (origin,) = origins(side(adam), side(lambda n, weight, gradient: -1e-3 * np.roll(gradient, 1) / 1e-2))
-    assert origin.reason.startswith("updates of 10 of the 10 parameters whose gradients agreed differ by 1")
+    assert origin.reason.startswith("the updates of all 10 parameters whose gradients agreed differ by 1")
     assert origin.reason.endswith("look at the optimizer's settings, weight decay, clipping of gradients")
 
 
@@ -211,7 +211,7 @@ def test_a_rule_that_shows_in_many_parameters() -> None:
     (found,) = origins(side(decayed(4)), side(adam))
     assert (found.kind, found.stage) == ("update", "update")
     assert re.fullmatch(
-        r"updates of 4 of the 10 parameters whose gradients agreed differ by \d+%: look at .*",
+        r"the updates of 4 of the 10 parameters whose gradients agreed differ by \d+%: look at .*",
         found.reason,
     )
 
