@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from msprobe_ms.cli.common import (
     print_verdict,
 )
 from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr, tr_join
 
 _EPILOG = tr("""\
@@ -48,8 +50,24 @@ def add_config_check(commands: Any) -> None:
         help="with -d: the collection, .zip or .json (default environment.zip); with -c: a folder (default ./output)",
     )  # fmt: skip
     parser.add_argument("--csv", action="store_true", help="write the table as csv (default: xlsx)")
-    parser.add_argument("--exit-code", action="store_true", help="exit with 1 where what changes numbers differs")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 if there is an error")
     add_parameter_pairing(parser)
+
+
+def _not_collected(options: argparse.Namespace) -> Iterator[str]:
+    """Say what a comparison of this collection cannot see."""
+    from msprobe_ms.environment.launch_files import missing_scripts
+
+    if not options.dump_files:
+        yield tr("  no settings are compared: no file that holds settings was given")
+    if missing := missing_scripts(options.dump_files):
+        yield tr(
+            "  of {scripts} only the options in the shell script are compared, not the defaults and the settings in "
+            "the Python script: give it as well",
+            scripts=listed(missing),
+        )
+    if options.dump is None:
+        yield tr("  data and weights are not compared: give a dump with --dump")
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -72,7 +90,7 @@ def _run(options: argparse.Namespace) -> int:
             tr("{count} {section}", count=len(found), section=section_title(section))
             for section, found in collection.items()
         ]
-        print_lines([tr("{path}: {counts}", path=path, counts=tr_join(", ", counts))])
+        print_lines([tr("{path}: {counts}", path=path, counts=tr_join(", ", counts)), *_not_collected(options)])
         return DONE
     if options.dump is not None:
         raise UsageError(tr("config_check: --dump belongs to -d; a collection holds what it had of a dump"))

@@ -238,7 +238,8 @@ def compare_one(
 ) -> Outcome:
     """Compare two dumps and write their reports, whose names end with ``suffix``.
 
-    ``one_of_many``, ``after`` and ``beside_graph`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read, paired or written.
+    ``one_of_many``, ``after`` and ``beside_graph`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read,
+    paired or written.
     """
     ours = read_dump(target)
     theirs = read_dump(golden, like=ours)
@@ -295,11 +296,11 @@ def _proposed_mapping(
 def verdict_of(comparison: Comparison) -> Verdict:
     """Judge a comparison: ``divergent``, ``incomplete`` or ``consistent``.
 
-    Divergent where there is an origin of error, nothing has a counterpart (but beside a graph), what calls take in is far apart though
-    nothing random explains it, or values differ after a step that diverges. Modules of both sides that no name pairs
-    are no difference: nothing is known of them yet. Consistent only when nothing differs by more than rounding error
-    explains, most was compared, all that both recorded could be, both dumps are whole and end where the other does, and
-    no random operation makes the rest differ.
+    Divergent where there is an origin of error, nothing has a counterpart (but beside a graph), what calls take in is
+    far apart though nothing random explains it, or values differ after a step that diverges. Modules of both sides
+    that no name pairs are no difference: nothing is known of them yet. Consistent only when nothing differs by more
+    than rounding error explains, most was compared, all that both recorded could be, both dumps are whole and end
+    where the other does, and no random operation makes the rest differ.
     """
     pairs = comparison.pairs
     if comparison.origins:

@@ -1,4 +1,4 @@
-"""Set two collections side by side: what is equal, what may matter, and what changes a training's numbers."""
+"""Set two collections side by side: what is equal, what may matter, and what changes its results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from msprobe_ms.weights.names import pair_names
 
 
 class Status(Enum):
-    """As in msprobe: a difference that changes numbers is an error, one that may is a warning."""
+    """As in msprobe: a difference that changes results is an error, one that may is a warning."""
 
     PASS = "pass"
     WARNING = "warning"
@@ -48,9 +48,12 @@ _CHOOSING = re.compile(
 )
 #: Settings that say where files lie or what is told, and change no number.
 _HARMLESS = re.compile(
-    r".*(path|dir|file|log|save|name|port|host|addr|interval|output|tensorboard|wandb).*|(.*[._])?out",
+    r".*(path|dir|folder|file|log|save|port|host|addr|interval|output|tensorboard|wandb).*|(.*[._])?out|"
+    r"(.*[._])?dump([._].*)?|((.*[._])?(run|exp|experiment|project|job|task)_)?name",
     re.IGNORECASE,
 )
+#: A value that says where something lies.
+_PATH = re.compile(r"(~|\.{1,2})?/.*|[A-Za-z]:\\.*")
 #: Statistics that are further apart than this are another tensor: sums of another order, in float32, are not.
 _RELATIVE = 1e-5
 
@@ -109,6 +112,11 @@ def _lone(section: str, name: str) -> Status:
     return Status.PASS if section == "hyperparameters" and _HARMLESS.fullmatch(name) else Status.WARNING
 
 
+def _are_paths(target: Any, golden: Any) -> bool:
+    """Whether both sides are places of files, whatever the setting is called."""
+    return all(isinstance(each, str) and _PATH.fullmatch(each) for each in (target, golden))
+
+
 def _row(section: str, name: str, target: Any, golden: Any) -> ConfigRow:
     if section in ("dataset", "weights"):
         note = _tensors_differ(target, golden)
@@ -120,7 +128,7 @@ def _row(section: str, name: str, target: Any, golden: Any) -> ConfigRow:
         status = Status.ERROR if _NUMERIC.fullmatch(name) else Status.WARNING
     elif section == "environment":
         status = Status.ERROR if _CHOOSING.fullmatch(name) else Status.WARNING
-    elif section == "hyperparameters" and _HARMLESS.fullmatch(name):
+    elif section == "hyperparameters" and (_HARMLESS.fullmatch(name) or _are_paths(target, golden)):
         status = Status.PASS
     return ConfigRow(section, name, target, golden, status, tr("differs"))
 

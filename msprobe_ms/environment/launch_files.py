@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Any
 
 from msprobe_ms.environment.python_settings import settings_of_python
@@ -23,6 +24,10 @@ _LONGEST, _MOST = 4 << 20, 100_000
 _LONGEST_NUMBER = 40
 #: Characters of a word with its variables filled in.
 _LONGEST_WORD = 10_000
+#: What stands between two commands.
+_BETWEEN = (";", "&&", "||", "|", "&")
+#: Endings of files that are no shell scripts.
+_PARSED = (".yaml", ".yml", ".json", ".py")
 
 
 def settings_of(file: Path) -> Iterator[Setting]:
@@ -73,24 +78,67 @@ def _flat(content: Any) -> Iterator[Setting]:
 def _of_shell(text: str) -> Iterator[Setting]:
     """Variables that a script sets, and options: ``LR=1e-4``, ``--lr 1e-4``, ``--lr=$LR``, ``--bf16``."""
     variables: dict[str, str] = {}
-    for line in text.replace("\\\n", " ").splitlines():
-        waiting = ""
-        for word in (_filled(word, variables) for word in _words(line)):
-            if word.startswith("--") and len(word) > 2:
-                if waiting:
-                    yield Setting(waiting, True, Given.OPTION)
-                waiting, equal, value = word[2:].partition("=")
-                if equal:
-                    yield Setting(waiting, _value(value), Given.OPTION)
-                    waiting = ""
-            elif waiting:
-                yield Setting(waiting, _value(word), Given.OPTION)
+    met: Counter[str] = Counter()
+    for words in _commands(text):
+        name = _program(words)
+        met[name] += any(word.startswith("--") for word in words)
+        command = f"{name}{met[name]}" if met[name] > 1 else name
+        yield from (each._replace(command=command) for each in _of_command(words, variables))
+
+
+def _of_command(words: Iterable[str], variables: dict[str, str]) -> Iterator[Setting]:
+    """The options of one command; what it assigns is added to ``variables``."""
+    waiting = ""
+    for word in (_filled(word, variables) for word in words):
+        if word.startswith("--") and len(word) > 2:
+            if waiting:
+                yield Setting(waiting, True, Given.OPTION)
+            waiting, equal, value = word[2:].partition("=")
+            if equal:
+                yield Setting(waiting, _value(value), Given.OPTION)
                 waiting = ""
-            elif found := _ASSIGNMENT.fullmatch(word):
-                variables[found[1]] = found[2]
-                yield Setting(found[1], _value(found[2]))
-        if waiting:
-            yield Setting(waiting, True, Given.OPTION)
+        elif waiting:
+            yield Setting(waiting, _value(word), Given.OPTION)
+            waiting = ""
+        elif found := _ASSIGNMENT.fullmatch(word):
+            variables[found[1]] = found[2]
+            yield Setting(found[1], _value(found[2]))
+    if waiting:
+        yield Setting(waiting, True, Given.OPTION)
+
+
+def _commands(text: str) -> Iterator[list[str]]:
+    """The words of each command of a shell script."""
+    for line in text.replace("\\\n", " ").splitlines():
+        words: list[str] = []
+        for word in _words(line):
+            ends = word in _BETWEEN or (word.endswith(";") and len(word) > 1)
+            if word not in _BETWEEN:
+                words.append(word.removesuffix(";"))
+            if ends:
+                yield words
+                words = []
+        yield words
+
+
+def _program(words: Sequence[str]) -> str:
+    """What a command runs: its script or module, behind whatever starts it, else its first word."""
+    script = next((word for word in words if word.endswith((".py", ".sh"))), None)
+    if script is None and "-m" in words[:-1]:
+        return words[words.index("-m") + 1]
+    plain = (word for word in words if not _ASSIGNMENT.fullmatch(word))
+    return PurePath(script).stem if script is not None else PurePath(next(plain, "")).name
+
+
+def missing_scripts(files: Iterable[Path]) -> list[str]:
+    """Return the Python scripts that shell scripts among ``files`` start and that are not among them."""
+    files = list(files)
+    found: dict[str, None] = {}
+    for file in files:
+        if file.suffix.lower() not in _PARSED:
+            for words in _commands(read_text(file, _LONGEST)):
+                found |= dict.fromkeys(PurePath(word).name for word in words if word.endswith(".py"))
+    return [name for name in found if name not in {file.name for file in files}]
 
 
 def _words(line: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A comparison of two environments as a page, what changes numbers first. It reads without a script."""
+"""A comparison of two environments as a page, errors first. It reads without a script."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _footer(sides: tuple[Path, Path], count: int) -> Iterator[str]:
     target, golden = sides
     paths = tr("Target: {target}. Golden: {golden}.", target=target, golden=golden)
     about = tr(
-        "An error is a difference that changes numbers, a warning one that may. This file holds versions, variables "
+        "An error is a difference that changes results, a warning one that may. This file holds versions, variables "
         "and settings of both sides."
     )
     yield f"<p>{escaped(paths, 4000)} {escaped(about)}</p></footer>"

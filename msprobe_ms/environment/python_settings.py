@@ -18,18 +18,25 @@ from msprobe_ms.support.translation import tr
 
 
 class _Role(NamedTuple):
-    """What calls of some names set up. ``names`` are those of arguments without a keyword, from place ``first`` on."""
+    """What calls of some names set up. ``names`` are those of arguments without a keyword, from place ``first`` on.
+
+    ``plain``: the argument that is a setting of its own, which is told without the prefix.
+    """
 
     prefix: str
     callee: re.Pattern[str]
     names: tuple[str, ...] = ()
     first: int = 0
+    plain: str = ""
 
 
 #: The last part of what is called → what its arguments set.
 _ROLES = (
-    _Role("", re.compile(r"set_seed|manual_seed|seed_all|seed_everything|manual_seed_all|seed"), ("seed",)),
-    _Role("", re.compile(r"set_context|set_auto_parallel_context|set_deterministic|use_deterministic_algorithms")),
+    _Role("seed_all.", re.compile(r"seed_all"), ("seed", "mode"), plain="seed"),
+    _Role("", re.compile(r"set_seed|manual_seed|seed_everything|manual_seed_all|seed"), ("seed",)),
+    _Role("context.", re.compile(r"set_context")),
+    _Role("parallel.", re.compile(r"set_auto_parallel_context")),
+    _Role("", re.compile(r"set_deterministic|use_deterministic_algorithms"), ("deterministic",)),
     _Role("data.", re.compile(r"batch"), ("batch_size",)),
     _Role("data.", re.compile(r"DataLoader|\w*Sampler|\w+Dataset|shuffle|GeneratorDataset")),
     _Role("loss_scale.", re.compile(r"\w*LossScale\w*|GradScaler")),
@@ -176,7 +183,8 @@ def _of_call(call: ast.Call, constants: Mapping[str, Any], met: Counter[str]) ->
         met[role.prefix] += 1
     number = met[role.prefix] if met[role.prefix] > 1 else ""
     for name, value in found:
-        yield Setting(f"{role.prefix[:-1]}{number}.{name}" if role.prefix else name, value)
+        told = f"{role.prefix[:-1]}{number}.{name}" if role.prefix and name != role.plain else name
+        yield Setting(told, value)
 
 
 def _of_option(call: ast.Call, constants: Mapping[str, Any]) -> Iterator[Setting]:

@@ -56,7 +56,7 @@ def _cell(value: Any) -> Cell:
 
 
 def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
-    """Say how much differs, then what, what changes numbers first."""
+    """Say how much differs, then what, errors first."""
     compared, unpaired = _by_pairing(rows)
     counts = Counter(row.status for row in compared)
     differing = counts[Status.ERROR]
@@ -64,8 +64,8 @@ def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
     verdict = tr("DIFFERENT") if differing else alike
     yield (
         tr(
-            "{verdict}: settings that differ and change results: {differing} of {count} ({by_section}); settings that "
-            "differ and may change results: {counts}",
+            "{verdict}: errors (settings that differ and change results): {differing} of {count} ({by_section}); "
+            "warnings (settings that differ and may change results): {counts}",
             verdict=verdict,
             differing=differing,
             count=len(compared),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -35,11 +35,12 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 class Setting(NamedTuple):
-    """A value that a file gives."""
+    """A value that a file gives; ``command``: of an option, the program that it is given to."""
 
     name: str
     value: Any
     given: Given = Given.VALUE
+    command: str = ""
 
 
 #: What settings are called alike → one name.
@@ -74,7 +75,7 @@ def settled(files: Mapping[str, Iterable[Setting]]) -> dict[str, Any]:
     options = {canonical(setting.name) for _, setting in given if setting.given is Given.OPTION}
     given = [
         (file, setting)
-        for file, setting in given
+        for file, setting in _told_apart(given)
         if setting.given is not Given.DEFAULT or canonical(setting.name) not in options
     ]
     if not options:
@@ -85,6 +86,17 @@ def settled(files: Mapping[str, Iterable[Setting]]) -> dict[str, Any]:
     for name, found in by_name.items():
         _tell_conflict(name, found)
     return together((setting.name, setting.value) for _, setting in given)
+
+
+def _told_apart(given: list[tuple[str, Setting]]) -> Iterator[tuple[str, Setting]]:
+    """Options that one file gives to several commands, each under the name of its command: ``train.batch-size``."""
+    commands: dict[tuple[str, str], set[str]] = {}
+    for file, setting in given:
+        if setting.given is Given.OPTION:
+            commands.setdefault((file, canonical(setting.name)), set()).add(setting.command)
+    for file, setting in given:
+        several = len(commands.get((file, canonical(setting.name)), ())) > 1 and setting.given is Given.OPTION
+        yield file, setting._replace(name=f"{setting.command}.{setting.name}") if several else setting
 
 
 def together(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:

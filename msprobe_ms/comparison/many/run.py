@@ -42,7 +42,7 @@ class Work(NamedTuple):
     """One comparison, as it is sent to a worker. ``output`` None: no report is written.
 
     ``algorithms`` are those of the options, which are loaded there; ``command`` compares this pair alone; ``after`` is
-    an earlier step of its rank that diverges, where one is known; ``beside_graph`` is known once the graph was compared.
+    an earlier step of its rank that diverges, where one is known; ``beside_graph`` is known once the graph is compared.
     """
 
     pair: DumpPair

@@ -58,14 +58,14 @@ def test_weights_without_counterparts_are_not_compared_rather_than_different() -
 
     (said, names_differ) = environment_lines(compare_collections(side("a", "b"), side("c")))
     assert said.startswith(
-        "MOSTLY EQUAL: settings that differ and change results: 0 of 0 (packages none found, environment none found, "
+        "MOSTLY EQUAL: errors (settings that differ and change results): 0 of 0 (packages none found, environment none "
     )
     assert said.endswith(
-        "dataset not collected, 3 weights not compared); settings that differ and may change results: 0"
+        "dataset not collected, 3 weights not compared); warnings (settings that differ and may change results): 0"
     )
     assert "3 weights not compared" in said and names_differ.startswith("  names that differ between")
     said, warning = environment_lines(compare_collections(side("a", "b"), side("a")))
-    assert said.endswith("; settings that differ and may change results: 1")
+    assert said.endswith("; warnings (settings that differ and may change results): 1")
     assert warning == "  warning: weights b: only in the target"
 
 
@@ -190,7 +190,7 @@ def test_the_command_collects_compares_and_tells_by_its_status(
     assert main(["config_check", "-c", *sides, "-o", str(tmp_path / "out"), "--csv", "--exit-code"]) == 1
     shown = capsys.readouterr().out.splitlines()
     assert (
-        shown[0].startswith("DIFFERENT: settings that differ and change results: 1 of ")
+        shown[0].startswith("DIFFERENT: errors (settings that differ and change results): 1 of ")
         and "dataset not collected" in shown[0]
     )
     assert shown[1] == "  error: hyperparameters learning_rate: 0.001, golden 0.0001"
@@ -201,3 +201,17 @@ def test_the_command_collects_compares_and_tells_by_its_status(
         rows = list(csv.DictReader(opened))
     assert [row["name"] for row in rows if row["result"] == "error"] == ["learning_rate"]
     assert main(["config_check", "-c", sides[0], sides[0], "-o", str(tmp_path / "out"), "--exit-code"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "others", "status"),
+    [
+        ("--dump a --dump_path b --keep ./x", "--dump c --dump_path d --keep /y", Status.PASS),
+        ("--run_name a", "--run_name b", Status.PASS),
+        ("--model_name a/b", "--model_name a/c", Status.ERROR),
+    ],
+)
+def test_places_of_files_change_no_result(tmp_path: Path, options: str, others: str, status: Status) -> None:
+    one, other = (collected(tmp_path, f"run {each}") for each in (options, others))
+    rows = [row for row in compare_collections(one, other) if row.section == "hyperparameters"]
+    assert {row.status for row in rows} == {status}

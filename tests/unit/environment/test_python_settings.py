@@ -60,7 +60,8 @@ def test_settings_are_read_and_other_assignments_are_not() -> None:
     assert {each.name: each.value for each in settings_of_python(SCRIPT)} == {
         "LEARNING_RATE": 1e-3, "BATCH_SIZE": 32, "SEQUENCE": 128, "WARMUP": 100, "TOKENS": "4 * 1024",
         "BETAS": "(0.9, -0.5)", "model.hidden_size": 64, "model.layers.count": 4, "epochs": 3, "accumulate": 2,
-        "seed": 1234, "mode": "GRAPH_MODE", "device_target": "CPU", "EPSILON": 1e-6, "optimizer.learning_rate": 1e-3,
+        "seed": 1234, "context.mode": "GRAPH_MODE", "context.device_target": "CPU", "EPSILON": 1e-6,
+        "optimizer.learning_rate": 1e-3,
         "optimizer.weight_decay": 0.01, "optimizer.eps": 1e-6, "optimizer2.learning_rate": 0.5, "data.batch_size": 32,
         "data.drop_remainder": True, "data.shuffle": False,
     }  # fmt: skip
@@ -111,3 +112,10 @@ def test_a_secret_is_not_kept(name: str, kept: bool, tmp_path: Path) -> None:
         (tmp_path / file).write_text(text)
         found: dict[str, Any] = collect([tmp_path / file], None, {})["hyperparameters"]
         assert found[name] == ("abc" if kept else "(not kept)")
+
+
+def test_calls_that_seed_and_that_set_the_mode_are_told_apart() -> None:
+    script = "seed_all(7, True)\nms.set_context(mode=0)\ntorch.use_deterministic_algorithms(True)"
+    assert {each.name: each.value for each in settings_of_python(script)} == {
+        "seed": 7, "seed_all.mode": True, "context.mode": 0, "deterministic": True,
+    }  # fmt: skip
