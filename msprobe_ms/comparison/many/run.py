@@ -208,8 +208,9 @@ def compare_all(
         wrong = WrongSteps()
         for one, first in zip(work, run_in_order(compare_pair, work, pool), strict=True):
             result = first if isinstance(first, Lost) else halves.judged(first)
-            if result is not first and not first.problem:  # its reports say the same
-                (result,) = run_in_order(compare_pair, [one._replace(beside_graph=True)], pool)
+            if isinstance(first, Found) and result is not first and not first.problem:  # its reports say the same
+                one = one._replace(beside_graph=True)
+                (result,) = run_in_order(compare_pair, [one], pool)
             if not isinstance(result, Lost) and (after := wrong.before(result)) is not None:
                 (result,) = run_in_order(compare_pair, [one._replace(after=after)], pool)
             if isinstance(result, Lost):
