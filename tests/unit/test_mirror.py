@@ -24,7 +24,7 @@ cli: bisect dump_files environment gradients llm non_finite run view weights
 cli/comparison: compare kernels merge_result options tensor_files
 comparison/api: compared notebook result
 comparison/kernels: compare first_nonfinite table
-comparison/many: summary trend
+comparison/many: summary
 comparison/measuring: tolerances
 comparison: model settings
 comparison/node: lookup

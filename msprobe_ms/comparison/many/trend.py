@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.model import Comparison, Row
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.reporting.files import ColouredRow, write_table
 from msprobe_ms.comparison.terms import RowColour
@@ -28,7 +28,10 @@ _NAMED = 20
 
 @dataclass(frozen=True)
 class Errors:
-    """Error ratios of all compared nodes, in order: deviation in tolerances, 1 = what dtype and framework explain."""
+    """Error ratios of all compared nodes, in order: deviation in tolerances, 1 = what dtype and framework explain.
+
+    NaN where nothing was measured: no value could be compared, or its record alone differs.
+    """
 
     nodes: list[str] = field(default_factory=list)
     ratios: array[float] = field(default_factory=lambda: array("f"))
@@ -39,8 +42,13 @@ def errors_of(comparison: Comparison) -> Errors:
     for pair in comparison.pairs:
         if pair.target is not None and pair.golden is not None:
             errors.nodes.append(pair.target.name)
-            errors.ratios.append(max((error_ratio(row) for row in pair.rows if row.state in _OWN), default=0.0))
+            ratios = (error_ratio(row) for row in pair.rows if row.state in _OWN and _is_judged(row))
+            errors.ratios.append(max(ratios, default=math.nan))
     return errors
+
+
+def _is_judged(row: Row) -> bool:
+    return row.deviation is not None and row.tolerance is not None and not row.misrecorded
 
 
 class LossGap(NamedTuple):
@@ -80,7 +88,7 @@ class Growing(NamedTuple):
 
 
 class Trend(NamedTuple):
-    """One rank's nodes in execution order, each with its error in every step; None in a step that has not the node."""
+    """One rank's nodes in execution order, each with its error in every step; None in a step that did not measure it."""
 
     rank: str
     steps: Sequence[int]
@@ -119,12 +127,14 @@ class Trends:
                 rows = [(names[number], [column.get(number) for column in columns]) for number in order]
                 yield Trend(rank, steps, rows)
 
-    def _column(self, start: int, length: int) -> dict[int, float]:
+    def _column(self, start: int, length: int) -> dict[int, float | None]:
         self._file.seek(start)
         numbers, ratios = array("I"), array("f")
         numbers.fromfile(self._file, length)
         ratios.fromfile(self._file, length)
-        return dict(zip(numbers, ratios, strict=True))
+        return {
+            number: None if math.isnan(ratio) else ratio for number, ratio in zip(numbers, ratios, strict=True)
+        }
 
 
 def write_trend(trend: Trend, path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from msprobe_ms.arrays.dtypes import parse_dtype, same_dtype
 from msprobe_ms.arrays.metrics import COSINE
 from msprobe_ms.comparison.measuring.tensors import CONTRADICTS, NOT_COMPARED, NOTE
-from msprobe_ms.comparison.model import Comparison, Outcome, Row, Shares
+from msprobe_ms.comparison.model import Comparison, Outcome, Pair, Row, Shares
 from msprobe_ms.comparison.pairing.coverage import (
     lone_statistics,
     said_unmatched,
@@ -119,7 +120,10 @@ def with_lone(compared: str, alone: int) -> str:
 
 
 def _why_alone(comparison: Comparison, alone: int) -> Iterator[str]:
-    """Which values need no counterpart, and of which modules the others are, unless these are told by name."""
+    """Which values need no counterpart, which belong to paired calls, and of which calls the others are.
+
+    The others are left out where another line names their calls.
+    """
     inner = sum(not row.matched for pair in comparison.pairs if pair.how == PairedBy.GROUP for row in pair.rows)
     if inner and inner == alone:
         yield tr("inner values of calls that are compared as one")
@@ -129,13 +133,26 @@ def _why_alone(comparison: Comparison, alone: int) -> Iterator[str]:
             "{count} are inner values of calls that are compared as one",
             count=inner,
         )
+    paired = _by_call(pair for pair in comparison.pairs if pair.matched and pair.how != PairedBy.GROUP)
+    if paired:
+        yield tr_count(
+            "1 belongs to a paired call, but exists on one side only ({names})",
+            "{count} belong to paired calls, but exist on one side only ({names})",
+            count=sum(paired.values()),
+            names=listed(list(paired), _NAMED),
+        )
     shares = comparison.shares
-    if not any((shares.target, shares.golden, *shares.functions)):
-        others = lone_values(pair for pair in comparison.pairs if pair.how != PairedBy.GROUP)
-        if names := [name for counts in others for name in counts]:
-            rest = alone - inner
-            of = tr_count("1 is of {names}", "{count} are of {names}", count=rest, names=listed(names, _NAMED))
-            yield of if inner else tr("of {names}", names=listed(names, _NAMED))
+    others = _by_call(pair for pair in comparison.pairs if not pair.matched and pair.how != PairedBy.GROUP)
+    if others and not any((shares.target, shares.golden, *shares.functions)):
+        rest, names = sum(others.values()), listed(list(others), _NAMED)
+        of = tr_count("1 is of {names}", "{count} are of {names}", count=rest, names=names)
+        yield tr("of {names}", names=names) if rest == alone else of
+
+
+def _by_call(pairs: Iterable[Pair]) -> Counter[str]:
+    """How many values have no counterpart, by module or function, of both sides together."""
+    target, golden = lone_values(pairs)
+    return Counter(target) + Counter(golden)
 
 
 def _lone_functions_lines(shares: Shares) -> Iterator[str]:

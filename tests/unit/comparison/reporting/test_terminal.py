@@ -196,12 +196,16 @@ def test_modules_without_a_counterpart_are_one_line_with_their_share() -> None:
     assert lines[1].endswith("without a counterpart: a.b, c (target), d (golden)")
 
 
-def test_where_all_modules_are_paired_those_of_lone_values_are_named() -> None:
+def test_values_that_one_of_two_paired_calls_alone_has_are_told_as_such() -> None:
     both = [tensor("output.0", np.float32([1, 2]), f"Cell.{name}.L.forward.0") for name in "abc"]
     alone = tensor("output.1", np.float32([1, 2]), "Cell.b.L.forward.0")
     assert told(dump([*both, alone]), dump(both))[1].startswith(
-        "3 values compared (statistics), 1 has no counterpart (of Cell.b.L); paired: 3 of 3 modules, 100 % of calls"
+        "3 values compared (statistics), 1 has no counterpart (1 belongs to a paired call, but exists on one side only "
+        "(Cell.b.L)); paired: 3 of 3 modules, 100 % of calls"
     )
+    elsewhere = tensor("input.0", np.float32([1, 2]), "Cell.b.L.forward.0")
+    line = told(dump([*both, alone]), dump([*both, elsewhere]))[1]
+    assert "2 have no counterpart (2 belong to paired calls, but exist on one side only (Cell.b.L)); " in line
 
 
 def test_inner_values_of_calls_that_are_compared_as_one_are_told_apart() -> None:
