@@ -50,7 +50,7 @@ def add_export(commands: Any) -> None:
 
 def add_graph_visualize(commands: Any) -> None:
     """The name and the options of msprobe 26.x for ``export --to vis.db``."""
-    told = tr("msprobe 26.x's name of export --to vis.db")
+    told = tr("the same as export --to vis.db, by its name in msprobe 26.x")
     parser = add_command(commands, "graph_visualize", _graph_visualize, told)
     parser.add_argument("-tp", "--target_path", type=Path, metavar="PATH", required=True, help="the dump")
     parser.add_argument("-gp", "--golden_path", type=Path, metavar="PATH", help="the dump to compare it with")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -52,6 +52,10 @@ _HARMLESS = re.compile(
     r"(.*[._])?dump([._].*)?|((.*[._])?(run|exp|experiment|project|job|task)_)?name",
     re.IGNORECASE,
 )
+#: Sections of settings, which have one name in several spellings.
+_SETTINGS = ("hyperparameters", "random")
+#: What a framework is told, not a training: a ``mode`` there is none of a script's.
+_OF_FRAMEWORKS = ("context", "parallel")
 #: A value that says where something lies.
 _PATH = re.compile(r"(~|\.{1,2})?/.*|[A-Za-z]:\\.*")
 #: Statistics that are further apart than this are another tensor: sums of another order, in float32, are not.
@@ -84,23 +88,46 @@ def compare_collections(target: Collection, golden: Collection, mappings: Mappin
 def _section(
     section: str, target: Mapping[str, Any], golden: Mapping[str, Any], mappings: Mappings | None
 ) -> Iterator[ConfigRow]:
-    if section in ("hyperparameters", "random"):
+    if section in _SETTINGS:
         target, golden = (
             together((canonical(name), value) for name, value in side.items()) for side in (target, golden)
         )
     pairs = {name: name for name in target if name in golden}
+    if section in _SETTINGS:
+        pairs |= _prefixed(target, golden)
     if section == "weights":
         found = pair_names(list(target), list(golden), mappings or Mappings(), warn=mappings is not None)
         pairs = {name: other for name, (other, _) in found.items()}
     taken = set(pairs.values())
     for name, value in target.items():
         if name in pairs:
-            yield _row(section, name, value, golden[pairs[name]])
+            shown = max(name, pairs[name], key=len) if section in _SETTINGS else name
+            yield _row(section, shown, value, golden[pairs[name]])
         else:
             yield ConfigRow(section, name, value, None, _lone(section, name), tr("only in the target"))
     for name, value in golden.items():
         if name not in taken:
             yield ConfigRow(section, name, None, value, _lone(section, name), tr("only in the golden"))
+
+
+def _prefixed(target: Mapping[str, Any], golden: Mapping[str, Any]) -> dict[str, str]:
+    """Pair ``learning_rate``, as an option has it, with ``optimizer.learning_rate``, as a call that uses it has it.
+
+    Each side must have one setting with this last part of its name; a framework's own settings are none of a script's.
+    """
+    sides = [_by_last_part(side) for side in (target, golden)]
+    both = {last: (sides[0][last], names) for last, names in sides[1].items() if last in sides[0]}
+    single = [(ours[0], theirs[0]) for ours, theirs in both.values() if len(ours) == len(theirs) == 1]
+    return {one: other for one, other in single if ("." in one) != ("." in other)}
+
+
+def _by_last_part(names: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        head, _, last = name.rpartition(".")
+        if head not in _OF_FRAMEWORKS:
+            found.setdefault(last, []).append(name)
+    return found
 
 
 def _lone(section: str, name: str) -> Status:

@@ -2,18 +2,19 @@
 
 Only what is written down as a value counts: constants of the module, fields of configuration classes, defaults of
 command line options, and arguments of calls that set up a training (optimizer, data, seed, loss scale, execution mode).
+What a script hands to msprobe alone is none of them.
 """
 
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msprobe_ms.environment.settings import Given, Setting
+from msprobe_ms.environment.told_to_msprobe import told_to_msprobe
 from msprobe_ms.support.translation import tr
 
 
@@ -64,14 +65,15 @@ def settings_of_python(text: str) -> Iterator[Setting]:
         ) from None
     statements = list(_outer(tree.body))
     constants = dict(_constants(statements, _assigned(tree)))
-    yield from itertools.starmap(Setting, constants.items())
+    of_msprobe = told_to_msprobe(tree, lambda function: _role(function) is not None)
+    yield from (Setting(*each) for each in constants.items() if each[0].partition(".")[0] not in of_msprobe)
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and _is_configuration(node):
             yield from (Setting(name, value, Given.DEFAULT) for name, value in _constants(node.body, Counter()))
     met: Counter[str] = Counter()
     for call in ast.walk(tree):
         if isinstance(call, ast.Call):
-            yield from _of_call(call, constants, met)
+            yield from _of_call(call, constants, met, of_msprobe)
 
 
 def _outer(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -168,12 +170,19 @@ def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def _of_call(call: ast.Call, constants: Mapping[str, Any], met: Counter[str]) -> Iterator[Setting]:
+def _role(function: str) -> _Role | None:
+    """What calls of a function of this name set up."""
+    return next((each for each in _ROLES if each.callee.fullmatch(function)), None)
+
+
+def _of_call(
+    call: ast.Call, constants: Mapping[str, Any], met: Counter[str], of_msprobe: Collection[str]
+) -> Iterator[Setting]:
     callee = _last_name(call.func)
     if callee == "add_argument":
-        yield from _of_option(call, constants)
+        yield from _of_option(call, constants, of_msprobe)
         return
-    role = next((each for each in _ROLES if each.callee.fullmatch(callee)), None)
+    role = _role(callee)
     if role is None:
         return
     positional = zip(role.names, call.args[role.first :], strict=False)
@@ -187,10 +196,14 @@ def _of_call(call: ast.Call, constants: Mapping[str, Any], met: Counter[str]) ->
         yield Setting(told, value)
 
 
-def _of_option(call: ast.Call, constants: Mapping[str, Any]) -> Iterator[Setting]:
-    """The default of an option of the command line, under its name."""
+def _of_option(call: ast.Call, constants: Mapping[str, Any], of_msprobe: Collection[str]) -> Iterator[Setting]:
+    """The default of an option of the command line, under its name; of one for msprobe alone that it is this."""
     flags = [each.value for each in call.args if isinstance(each, ast.Constant) and isinstance(each.value, str)]
     name = next((flag.lstrip("-") for flag in flags if flag.startswith("--")), flags[0].lstrip("-") if flags else "")
-    for keyword in call.keywords:
-        if name and keyword.arg == "default":
-            yield from (Setting(*pair, Given.DEFAULT) for pair in _flat(name, keyword.value, constants))
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+    kept_as = keywords.get("dest")
+    attribute = str(kept_as.value) if isinstance(kept_as, ast.Constant) else name.replace("-", "_")
+    if name and f".{attribute}" in of_msprobe:
+        yield Setting(name, None, Given.FOR_MSPROBE)
+    elif name and "default" in keywords:
+        yield from (Setting(*pair, Given.DEFAULT) for pair in _flat(name, keywords["default"], constants))

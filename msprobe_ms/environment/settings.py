@@ -23,11 +23,15 @@ _SECRET = re.compile(r"(^|[._-])(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$
 
 
 class Given(Enum):
-    """How a file gives a value: as an option of a command line, as the default of an option, or otherwise."""
+    """How a file gives a value: as an option of a command line, as the default of an option, or otherwise.
+
+    ``FOR_MSPROBE``: it gives none, and says that the option of this name is none of the training.
+    """
 
     OPTION = "option"
     DEFAULT = "default"
     VALUE = "value"
+    FOR_MSPROBE = "for msprobe"
 
 
 #: Texts of truth values → the numbers that Python has for them.
@@ -72,6 +76,7 @@ def settled(files: Mapping[str, Iterable[Setting]]) -> dict[str, Any]:
     ``files``: the name of each file → what it gives
     """
     given = [(file, _without_secret(setting)) for file, settings in files.items() for setting in settings]
+    given = list(_of_training(given))
     options = {canonical(setting.name) for _, setting in given if setting.given is Given.OPTION}
     given = [
         (file, setting)
@@ -86,6 +91,18 @@ def settled(files: Mapping[str, Iterable[Setting]]) -> dict[str, Any]:
     for name, found in by_name.items():
         _tell_conflict(name, found)
     return together((setting.name, setting.value) for _, setting in given)
+
+
+def _of_training(given: list[tuple[str, Setting]]) -> Iterator[tuple[str, Setting]]:
+    """Leave out the options that scripts have for msprobe alone, unless another script has one of the same name."""
+    names: dict[Given, set[str]] = {}
+    for _, setting in given:
+        names.setdefault(setting.given, set()).add(canonical(setting.name))
+    left_out = names.get(Given.FOR_MSPROBE, set()) - names.get(Given.DEFAULT, set())
+    for file, setting in given:
+        is_left_out = setting.given is Given.OPTION and canonical(setting.name) in left_out
+        if setting.given is not Given.FOR_MSPROBE and not is_left_out:
+            yield file, setting
 
 
 def _told_apart(given: list[tuple[str, Setting]]) -> Iterator[tuple[str, Setting]]:

@@ -259,7 +259,8 @@ def _row_lines(row: WeightRow) -> Iterator[str]:
     if row.result == SHAPE:
         told = tr("shape {target} against {golden}", target=_shape(row.target), golden=_shape(row.golden))
     elif row.deviation == math.inf:
-        told = tr("no relative deviation: a side holds NaN or infinity, or the golden is zero")
+        any_reason = tr("no relative deviation: a side holds NaN or infinity, or the golden is zero")
+        told = tr("no relative deviation") if row.note else any_reason
     else:
         told = tr(
             "deviates by {deviation:.3g} of its size (tolerance {tolerance:.3g})",

@@ -156,7 +156,7 @@ def answer_lines(answer: FirstNonFinite) -> Iterator[str]:
         yield from _place_lines(answer.first_nan)
     if answer.outside is not None:
         yield tr(
-            "  no recorded call made this {holds}: it came from {source}:",
+            "  {holds} came from {source}, and not from a recorded call; it first appears in:",
             holds=answer.outside.holds,
             source=source_of(answer.outside),
         )

@@ -88,7 +88,7 @@ class Growing(NamedTuple):
 
 
 class Trend(NamedTuple):
-    """One rank's nodes in execution order, each with its error in every step; None in a step that did not measure it."""
+    """One rank's nodes in execution order, each with its error in every step; None in one that did not measure it."""
 
     rank: str
     steps: Sequence[int]
@@ -132,9 +132,7 @@ class Trends:
         numbers, ratios = array("I"), array("f")
         numbers.fromfile(self._file, length)
         ratios.fromfile(self._file, length)
-        return {
-            number: None if math.isnan(ratio) else ratio for number, ratio in zip(numbers, ratios, strict=True)
-        }
+        return {number: None if math.isnan(ratio) else ratio for number, ratio in zip(numbers, ratios, strict=True)}
 
 
 def write_trend(trend: Trend, path: Path) -> None:

@@ -65,7 +65,7 @@ def _allowed(row: Row, allowed: Sequence[tuple[str, float]]) -> str:
     each = tr_join(", ", [_accepts(name, up_to) for name, up_to in allowed])
     if len(allowed) == 1:
         return tr("accepted deviation: {each}", each=each)
-    return tr("accepted deviation: {each} (the largest counts, not the sum)", each=each)
+    return tr("accepted deviation, the largest of: {each}", each=each)
 
 
 def _accepts(name: str, up_to: float) -> str:

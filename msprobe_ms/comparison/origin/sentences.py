@@ -168,9 +168,7 @@ def describe_required(required: float, tolerance: float | None) -> str:
         return ""
     excess = describe_excess(required, tolerance)
     times = tr("{excess}; ", excess=excess) if excess else ""
-    return tr(
-        "{times}a tolerance of {required} (rounded up) would accept it", times=times, required=_rounded_up(required)
-    )
+    return tr("{times}a tolerance of {required} would accept it", times=times, required=_rounded_up(required))
 
 
 def describe_excess(required: float, tolerance: float | None) -> str:

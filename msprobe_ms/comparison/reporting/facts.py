@@ -183,11 +183,12 @@ def _outputs_only_lines(comparison: Comparison) -> Iterator[str]:
             told[(side, name) in lone].append(tr("{name} ({side})", name=name, side=tr(str(side))))
     if told[False]:
         yield tr(
-            "only their outputs were compared, as they have no counterpart: {names}", names=listed(told[False], _TOLD)
+            "modules without a counterpart of which only the outputs were compared: {names}",
+            names=listed(told[False], _TOLD),
         )
     if told[True]:
         yield tr(
-            "only their outputs were compared, not their parameters, as they have no counterpart: {names}",
+            "modules without a counterpart of which the outputs were compared, but not the parameters: {names}",
             names=listed(told[True], _TOLD),
         )
 

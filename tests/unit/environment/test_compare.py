@@ -215,3 +215,34 @@ def test_places_of_files_change_no_result(tmp_path: Path, options: str, others: 
     one, other = (collected(tmp_path, f"run {each}") for each in (options, others))
     rows = [row for row in compare_collections(one, other) if row.section == "hyperparameters"]
     assert {row.status for row in rows} == {status}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "found_errors"),
+    [
+        ("learning_rate=args.lr", "lr=0.5", {"optimizer.learning_rate": (0.1, 0.5)}),
+        ("learning_rate=args.lr", "lr=0.1", {}),
+        ("learning_rate=args.lr", "lr=0.5), Adam(y, lr=0.5", {}),
+    ],
+)
+def test_an_option_meets_what_a_call_is_given_where_each_side_has_one_of_them(
+    tmp_path: Path, one: str, other: str, found_errors: dict[str, tuple[float, float]]
+) -> None:
+    (tmp_path / "train.sh").write_text("python one.py --lr 0.1")
+    (tmp_path / "one.py").write_text(f'parser.add_argument("--lr", default=1.0)\nnn.SGD(x, {one})')
+    (tmp_path / "other.py").write_text(f"SGD(x, {other})")
+    target = collect([tmp_path / "train.sh", tmp_path / "one.py"], None, {})
+    golden = collect([tmp_path / "other.py"], None, {})
+    for sides in ((target, golden), (golden, target)):
+        rows = [row for row in compare_collections(*sides) if row.section == "hyperparameters"]
+        values = {name: each if sides[0] is target else each[::-1] for name, each in found_errors.items()}
+        assert {row.name: (row.target, row.golden) for row in rows if row.status is Status.ERROR} == values
+        assert len(rows) == (1 if "Adam" not in other else 3)
+
+
+def test_a_framework_is_told_another_mode_than_a_script() -> None:
+    sides = [
+        {section: {} for section in SECTIONS} | {"hyperparameters": {name: value}}
+        for name, value in (("context.mode", "GRAPH_MODE"), ("mode", "train"))
+    ]
+    assert {row.status for row in compare_collections(*sides)} == {Status.WARNING}

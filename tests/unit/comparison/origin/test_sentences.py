@@ -132,4 +132,4 @@ def test_calls_that_found_their_own_are_not_doubted() -> None:
     [(0.029411, "0.0295"), (0.0294, "0.0294"), (1.0000001, "1.01"), (123456.0, "124000")],
 )
 def test_the_tolerance_that_would_accept_is_the_next_of_three_digits(deviation: float, accepts: str) -> None:
-    assert f"a tolerance of {accepts} (rounded up) would accept it" in describe_required(deviation, 1e-6)
+    assert f"a tolerance of {accepts} would accept it" in describe_required(deviation, 1e-6)

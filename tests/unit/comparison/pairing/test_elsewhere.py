@@ -58,7 +58,7 @@ def test_one_with_parameters_of_its_own_is_named_all_the_same() -> None:
     target, golden = side("Cell", [*call(scale, Y, Y), ones], root), side("Module", IDENTITY)
     comparison = compare_dumps(target, golden, Options())
     assert with_lone_parameters(comparison.pairs) == [(TARGET, "scaled")]
-    line = "only their outputs were compared, not their parameters, as they have no counterpart: scaled (target)"
+    line = "modules without a counterpart of which the outputs were compared, but not the parameters: scaled (target)"
     assert line in fact_lines(Outcome("", target, golden, comparison, []))
 
 
