@@ -31,7 +31,7 @@ def add_sides(sides: Any) -> None:
     sides.add_argument("-i", "--input_path", type=Path, metavar="FILE", help="compare.json naming both dumps")
     sides.add_argument(
         "-tp", "--target_path", "-mp", "--my-path", type=Path, metavar="PATH",
-        help=tr("the dump under suspicion: {dump}; to compare two tensor files, name one here and one in -gp", dump=dump),
+        help=tr("the dump under suspicion: {dump}; or a tensor file, to compare with that of -gp", dump=dump),
     )  # fmt: skip
     sides.add_argument(
         "-gp", "--golden_path", "--golden-path", type=Path, metavar="PATH",
