@@ -43,6 +43,8 @@ _READY = "ready\n"
 _ENVIRONMENT = {**os.environ, "PYTHONPATH": PYTHONPATH}
 #: Those that this process began; others use them as well.
 _begun: list[subprocess.Popen[str]] = []
+#: Seconds of a processor that each script took, which are not among those of this process's children.
+seconds: list[float] = []
 
 
 def run_forked(
@@ -81,10 +83,12 @@ def _run(connection: socket.socket, request: dict[str, Any], timeout: float) -> 
     child = int(answers.readline())
     connection.settimeout(timeout)
     try:
-        return int(answers.readline())
+        status, used = json.loads(answers.readline())
     except TimeoutError:
         os.kill(child, signal.SIGKILL)
         raise subprocess.TimeoutExpired(request["command"], timeout) from None
+    seconds.append(used)
+    return status
 
 
 def _connect(framework: str) -> socket.socket:
@@ -115,7 +119,8 @@ def _begin(framework: str, address: Path) -> None:
 
 
 def _serve(framework: str, address: str, owner: str) -> None:
-    """Fork for each connection, which sends a line; answer with the process's id, then with its exit status.
+    """Fork for each connection, which sends a line; answer with the process's id, then with its exit status and the
+    seconds that it used.
 
     It ends with the process that runs the tests.
     """
@@ -138,10 +143,11 @@ def _serve(framework: str, address: str, owner: str) -> None:
                 _fork(listener, tests, running)
             else:
                 child, connection = running.pop(each)
-                status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+                _, status, used = os.wait4(child, 0)
                 os.close(each)
+                answer = os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
                 with connection, suppress(BrokenPipeError):
-                    connection.sendall(f"{status}\n".encode())
+                    connection.sendall(f"{json.dumps(answer)}\n".encode())
 
 
 def _fork(listener: socket.socket, tests: int, running: dict[int, tuple[int, socket.socket]]) -> None:

@@ -16,7 +16,7 @@ from repository import PYTHONPATH
 def environment() -> dict[str, str]:
     # msrun starts the `python` it finds.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "PYTHONPATH": PYTHONPATH, "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**os.environ, "PATH": path, "PYTHONPATH": PYTHONPATH}
 
 
 def free_port() -> int:

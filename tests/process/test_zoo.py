@@ -70,6 +70,7 @@ _PAIRS = """
 import sys
 from pathlib import Path
 from types import ModuleType
+import mindspore, torch._dynamo  # once, before processes are forked: the first optimizer imports it
 import numpy as np
 from zoo.pair import Pair
 from zoo.proof import prove
