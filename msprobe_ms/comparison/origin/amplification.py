@@ -172,7 +172,7 @@ def _is_without_effect(row: Row) -> bool:
 
 
 def _is_of_one_element(row: Row) -> bool:
-    """Whether a mask has filled it, so that Max alone tells: by chance one element was much nearer in the first step."""
+    """Whether a mask has filled it, so that Max alone tells: one element may have been equal by chance at first."""
     ends = None if is_measured(row) else row.extremes(GOLDEN)
     return ends is not None and is_filled(*ends)
 

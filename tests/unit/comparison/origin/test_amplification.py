@@ -152,7 +152,7 @@ def filled_step(error: float, largest: float = 0.0) -> Dump:
     """Scores off by an error, beside which a fill leaves a small one as the largest, off by a part of its own size."""
     scores = DATA - 8.0 + error * ERROR
     scores[0, 0] = 0.02 * (1 + largest)
-    filled = np.where(WEIGHT > WEIGHT[0, 0], -1e9, scores)
+    filled = np.where(WEIGHT[0, 0] < WEIGHT, -1e9, scores)
     values = [
         ("parameters.weight", WEIGHT + error * ERROR, LAYERS[0]),
         ("input.0", scores, FILL),
