@@ -28,8 +28,8 @@ from msprobe_ms.comparison.measuring.tolerances import (
     GradientFloors,
     Tolerances,
     of_several_widths,
-    were_updated,
 )
+from msprobe_ms.comparison.measuring.updated import were_updated
 from msprobe_ms.comparison.model import Pair, Row, Tables
 from msprobe_ms.comparison.statistics import (
     checksums_comparable,
@@ -238,12 +238,12 @@ class _Meter:
     def allow_for_updates(self, pairs: list[Pair]) -> None:
         """Parameters that have been through updates carry the rounding of gradients; what uses them carries theirs.
 
-        They have, when most of them are not exactly equal, yet near: two trainings start from one checkpoint.
+        Two trainings start from one checkpoint.
         """
+        if not were_updated(pairs):
+            return
         rows = [row for pair in pairs for row in pair.rows if row.deviation is not None and row.matched]
         parameters = [row for row in rows if row.state == "parameters"]
-        if not were_updated([row.deviation or 0.0 for row in parameters]):
-            return
         for row in parameters:
             self._widen(row, math.inf)
         largest = max((row.deviation or 0.0 for row in parameters if not row.differs), default=0.0)

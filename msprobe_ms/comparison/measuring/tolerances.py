@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -115,17 +115,6 @@ class Carried:
             ),
             default=0.0,
         )
-
-
-#: The deviation of parameters up to which updates may have set them apart: the median of all. Weights of another
-#: checkpoint are further apart; updates of one rate and schedule move both sides alike.
-_UPDATED = 0.05
-
-
-def were_updated(deviations: Sequence[float]) -> bool:
-    """Whether these deviations of all parameters say that updates were: most are not exactly equal, nor far apart."""
-    apart = sorted(deviation for deviation in deviations if deviation)
-    return len(apart) > len(deviations) / 2 and apart[len(apart) // 2] <= _UPDATED
 
 
 #: Share of the gradient arriving at the enclosing module that one inside it is held against. Measured: rounding leaves

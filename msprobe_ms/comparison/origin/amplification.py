@@ -16,13 +16,15 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.arrays.dtypes import parse_dtype
-from msprobe_ms.comparison.measuring.deviation import statistic_deviation
+from msprobe_ms.comparison.measuring.deviation import is_filled, statistic_deviation
 from msprobe_ms.comparison.model import Effect, Row
 from msprobe_ms.comparison.origin.earlier_steps import same_item
 from msprobe_ms.comparison.origin.layer_kinds import Kind
+from msprobe_ms.comparison.origin.nodes import is_measured
 from msprobe_ms.comparison.origin.propagation import MARGIN, condition_of_shared_error
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
 from msprobe_ms.comparison.statistics import have_sketches
+from msprobe_ms.comparison.terms import GOLDEN
 from msprobe_ms.dump.model import Dump
 
 if TYPE_CHECKING:
@@ -70,7 +72,7 @@ class Amplification:
         if node.is_backward and not node.is_module and row.state != "input":
             return None  # of terms that cancel in a function's gradient the module around it tells more
         first = self.first(row)
-        if first is None or (row.state == "output" and node.takes_in_fills):
+        if first is None or (row.state == "output" and node.takes_in_fills) or _is_of_one_element(row):
             return None
         was_equal = row.state == "input" and not first
         if was_equal and self.met_gradients:
@@ -167,6 +169,12 @@ def _by_condition(node: Node) -> float:
 
 def _is_without_effect(row: Row) -> bool:
     return row.explained is not None and row.explained.effect in (Effect.NO_ERROR, Effect.NO_EFFECT)
+
+
+def _is_of_one_element(row: Row) -> bool:
+    """Whether a mask has filled it, so that Max alone tells: one element may have been equal by chance at first."""
+    ends = None if is_measured(row) else row.extremes(GOLDEN)
+    return ends is not None and is_filled(*ends)
 
 
 def _rounding(row: Row) -> float:

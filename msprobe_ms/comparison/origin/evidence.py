@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
-from msprobe_ms.comparison.measuring.tolerances import were_updated
+from msprobe_ms.comparison.measuring.updated import were_updated
 from msprobe_ms.comparison.model import Allowance, Pair, Row
 from msprobe_ms.comparison.origin.connected_nodes import nodes_of
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
@@ -75,10 +75,8 @@ class Evidence:
 
     @cached_property
     def updated(self) -> bool:
-        """Whether the parameters have been through updates: most are not exactly equal, yet near."""
-        modules = [node for node in self.nodes if node.is_module_call]
-        rows = [row for node in modules for row in node.rows("parameters") if row.deviation is not None]
-        return were_updated([row.deviation or 0.0 for row in rows])
+        """Whether the parameters have been through updates: most that are trained are not exactly equal, yet near."""
+        return were_updated(self.pairs)
 
     @cached_property
     def updates(self) -> list[Update]:

@@ -40,12 +40,22 @@ class NoLongerPassedOn:
 
 
 def _changed(node: Node, first: tuple[Dump, Dump]) -> Iterator[tuple[Row, Row, str]]:
-    """Results, those of a call inside that they were, and the side on which they are these no more."""
+    """Results, those of a call inside that they were, and the side on which they are these no more.
+
+    Not those that both sides still pass on from another call: one that adds a parameter, which was zero at first, gave
+    out what it took in.
+    """
     for row in node.rows("output"):
         if not row.differs or row.target is None or row.golden is None:
             continue
-        for inner in (each for child in node.children for each in child.rows("output")):
-            now = [_are_one(*both) for both in ((row.target, inner.target), (row.golden, inner.golden))]
+        inside = [
+            (inner, [_are_one(*both) for both in ((row.target, inner.target), (row.golden, inner.golden))])
+            for child in node.children
+            for inner in child.rows("output")
+        ]
+        if any(all(now) for _, now in inside):
+            continue
+        for inner, now in inside:
             if now.count(True) == 1 and _were_one(row, inner, first):
                 yield row, inner, "golden" if now[0] else "target"
 

@@ -7,6 +7,7 @@ parameters, which a step may add to those of the step before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msprobe_ms.comparison.fingerprints import fingerprint
 from msprobe_ms.comparison.model import Allowance, Row
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
-from msprobe_ms.comparison.origin.propagation import DRIFT
+from msprobe_ms.comparison.origin.propagation import DRIFT, GAIN
 from msprobe_ms.comparison.origin.protocols import Phase
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class AgreedAtFirst:
 
     @cached_property
     def _same_data(self) -> bool:
-        return all(error_ratio(row) <= DRIFT for row in _data(self._evidence.nodes))
+        return all(error_ratio(row) <= max(DRIFT, up_to) for row, up_to in _data(self._evidence.nodes))
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """As much more as what it is computed from differs now; a twentieth where nothing tells, of the same data."""
@@ -46,8 +47,15 @@ class AgreedAtFirst:
         return Allowance(self.name, _FAR if bound is None else bound)
 
 
-def _data(nodes: Sequence[Node]) -> Iterator[Row]:
-    """What outermost modules are given and none of them made."""
+def _data(nodes: Sequence[Node]) -> Iterator[tuple[Row, float]]:
+    """What outermost modules are given and none of them made; and the error ratio that what they made explains of it.
+
+    Code between them makes one's input of another's result, as a mean over places or one of them, and it need not be
+    recorded: what is given after a result may be as far apart as a call makes it. Data is further apart.
+    """
     outermost = [node for node in nodes if node.is_module_call and node.parent is None]
     made = {fingerprint(row) for node in outermost for row in node.rows("output")}
-    return (row for node in outermost for row in node.rows("input") if fingerprint(row) not in made)
+    given = 0.0
+    for node in outermost:
+        yield from ((row, GAIN * given) for row in node.rows("input") if fingerprint(row) not in made)
+        given = max(given, node.ratio_out if math.isfinite(node.ratio_out) else 0.0)

@@ -55,3 +55,34 @@ def test_what_is_passed_on_drifts_as_where_it_was_made() -> None:
 
 def test_what_was_not_passed_on_in_the_first_step_is_judged_by_what_it_is_computed_from() -> None:
     assert origins(step(2e-5, 1.00001), step(1e-8, 1.00001)) == []
+
+
+SCALE, SHIFT = "Tensor.mul.0.forward", "Tensor.add.0.forward"
+
+
+def shifted_step(drift: float = 0.0, shift: float = 0.0) -> Dump:
+    """A step of a block that scales, then adds a number, and returns that."""
+    scaled = RESULT + np.float32(3 * drift) * ERROR
+    values = [
+        ("input.0", DATA, SCALE),
+        ("input.1", WEIGHT + np.float32(drift) * ERROR, SCALE),
+        ("output.0", scaled, SCALE),
+        ("input.0", scaled, SHIFT),
+        ("output.0", scaled + np.float32(shift), SHIFT),
+        ("input.0", DATA, BLOCK),
+        ("parameters.weight", WEIGHT + np.float32(drift) * ERROR, BLOCK),
+        ("output.0", scaled + np.float32(shift), BLOCK),
+    ]
+    made = dump([tensor(place, each, entry, sketch=encode(sketch(each), each.dtype)) for place, each, entry in values])
+    for call in (SCALE, SHIFT):
+        made.entries[call].parent = BLOCK
+    return made
+
+
+def test_what_added_zero_at_first_is_still_passed_on() -> None:
+    """The golden's number has left zero, the target's has not: both still return what the addition gives."""
+    now, golden, first = shifted_step(2e-5), shifted_step(shift=5e-5), shifted_step(1e-8)
+    pairs = pair(now, golden, Mappings())
+    measure(pairs, now, golden, "statistics")
+    earlier = EarlierSteps({1: lambda: (first, shifted_step())})
+    assert find_origins(Evidence(pairs, earlier=earlier)) == []

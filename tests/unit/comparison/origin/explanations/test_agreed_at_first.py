@@ -68,3 +68,35 @@ def test_without_updates_nothing_drifts() -> None:
 def test_data_and_parameters_do_not_drift() -> None:
     assert found(step(weight=0.02), step()) == [f"{LAYER}.parameters.weight"]
     assert found(step(0.02, ROUNDED, data=0.02), step()) == [f"{NET}.input.0"]
+
+
+BODY, HEAD = "Cell.body.Dense.forward.0", "Cell.head.Dense.forward.0"
+
+
+def step_of_two(result: float = 0.0, weight: float = 0.0, mean: float = 0.0) -> Dump:
+    """A step of two layers, none around them, of which the second is given what code in between made."""
+    values = [
+        ("input.0", DATA, BODY),
+        ("parameters.weight", WEIGHT + np.float32(weight) * ERROR, BODY),
+        ("output.0", OTHER + np.float32(result) * ERROR, BODY),
+        ("input.0", DATA[:10] + np.float32(mean) * ERROR[:10], HEAD),
+        ("output.0", WEIGHT[:10] + np.float32(mean) * ERROR[:10], HEAD),
+    ]
+    return dump([tensor(place, each, entry, sketch=encode(sketch(each), each.dtype)) for place, each, entry in values])
+
+
+def found_in_two(now: Dump) -> list[str]:
+    golden, first = step_of_two(), step_of_two(1e-6, mean=1e-6)
+    pairs = pair(now, golden, Mappings())
+    measure(pairs, now, golden, "statistics")
+    origins = find_origins(Evidence(pairs, earlier=EarlierSteps({1: lambda: (first, golden)})))
+    return [origin.target for origin in origins]
+
+
+def test_what_code_between_layers_makes_of_a_result_is_no_data() -> None:
+    """It drifts as the result does, so that the data is the same still."""
+    assert found_in_two(step_of_two(7e-4, 2e-5, mean=1e-3)) == []
+
+
+def test_data_that_is_given_later_does_not_drift() -> None:
+    assert found_in_two(step_of_two(1e-5, 2e-5, mean=0.02)) == [f"{HEAD}.input.0"]
