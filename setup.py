@@ -19,7 +19,7 @@ ARRAYS = "msprobe_ms/arrays"
 ONE_PASS = Extension(
     "msprobe_ms.arrays._one_pass",
     [f"{ARRAYS}/one_pass.c"],
-    depends=[f"{ARRAYS}/one_pass_target.h", f"{ARRAYS}/one_pass_rows.h"],
+    depends=[f"{ARRAYS}/one_pass_{part}.h" for part in ("target", "rows", "text", "tensors")],
     extra_compile_args=["-O3", "-g0"],  # what a debugger reads names the folder of the build: no two would be equal
     py_limited_api=LIMITED,
     optional=True,  # without a compiler, numpy computes what it would

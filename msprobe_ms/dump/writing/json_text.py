@@ -168,6 +168,16 @@ def leaf_frame(kind: str, dtype: str, shape: Sequence[int], requires_grad: bool 
     return maximum, minimum, mean, norm, rest.removesuffix(_BEFORE_SKETCH), _BEFORE_SKETCH, end
 
 
+def number_frame() -> tuple[bytes, ...]:
+    """Return what stands around numbers in the text of a leaf at `LEAF_LEVEL` that is of one.
+
+    The whole of None, what stands before a bool, an int and a float, and behind each.
+    """
+    leaves = ({"type": kind, "value": None} for kind in ("bool", "int", "float"))
+    parts = [value_text(leaf, LEAF_LEVEL).encode().rpartition(b"null") for leaf in leaves]
+    return (value_text(None, LEAF_LEVEL).encode(), *(before for before, _, _ in parts), parts[0][2])
+
+
 def _statistic_text(value: EntryStatistic) -> str:
     return value_text(value.value if isinstance(value, DeferredStatistic) else value, 0)
 
