@@ -214,12 +214,20 @@ def field_text(name: str, value: Value | Whole) -> bytes:
     head = f"{' ' * FIELD_LEVEL}{encode_text(name)}: "
     # Nearly all are lists of leaves that are at hand, which are strung together as they are.
     if value and isinstance(value, list):
-        members, (begin, end) = list(map(_member, value)), _LIST
-    elif value and isinstance(value, dict):
-        members, (begin, end) = [_named(key, each) for key, each in value.items()], _OBJECT
-    else:
-        return _encoded(head + value_text(value, FIELD_LEVEL))
-    return b"".join(((head + begin).encode(), _NEXT.join(members), end))
+        begin, end = _LIST
+        return b"".join(((head + begin).encode(), _strung(value), end))
+    if value and isinstance(value, dict):
+        begin, end = _OBJECT
+        named = [_named(key, each) for key, each in value.items()]
+        return b"".join(((head + begin).encode(), _NEXT.join(named), end))
+    return _encoded(head + value_text(value, FIELD_LEVEL))
+
+
+def _strung(values: list[Any]) -> bytes:
+    try:
+        return _NEXT.join(values)
+    except TypeError:  # not all of them are text
+        return _NEXT.join(map(_member, values))
 
 
 def _member(value: Value) -> bytes:
