@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from errno import EEXIST, ENOENT, ENOTEMPTY
+from functools import partial
 from pathlib import Path
 
 from msprobe_ms.dump.names import BESIDE, EARLIER
@@ -15,6 +16,7 @@ from msprobe_ms.dump.writing.journal import (
     ENTRY,
     ENVELOPE,
     JOURNAL_NAME,
+    Contents,
     Envelope,
     JournalWriter,
     encode_call_site,
@@ -68,13 +70,20 @@ class EntryPart:
     complete: bool = True
     stays: bool = False
     _record: bytes = field(default=b"", init=False, repr=False)
+    _lengths: Sequence[tuple[str, int]] = field(default=(), init=False, repr=False)
 
     def encode(self) -> bytes:
         """Encode the part as a record of a journal, once: a second call gives the same bytes."""
         if not self._record:
             texts = [(name, field_text(name, value)) for name, value in self.fields]
+            self._lengths = [(name, len(text)) for name, text in texts]
             self._record = encode_entry(self.name, texts, self.parent, self.call_site, stays=self.stays)
         return self._record
+
+    def note(self, contents: Contents, offset: int) -> None:
+        """Add the part to an index, once its record is at ``offset`` of a journal."""
+        position = offset + len(self._record) - sum(length for _, length in self._lengths)
+        contents.add_entry(self.name, self.parent, self.call_site, self._lengths, position, stays=self.stays)
 
 
 class DumpStore:
@@ -110,6 +119,8 @@ class DumpStore:
         self.entries = 0
         self._memory = memory or MemoryBudget(1 << 40)
         self._index_is_full = False
+        #: Kept as records are written, so that the journal need not be read for it.
+        self._contents = Contents()
         #: Entries of which another part is expected.
         self._begun: set[str] = set()
         #: Entries in dump.json as it is; `entries` counts their parts.
@@ -122,7 +133,8 @@ class DumpStore:
         for left in reversed(range(_TRIES)):
             _make(place, permissions)
             data_dir = str((place / TENSOR_FOLDER).resolve()) if tensors else None
-            envelope = encode_envelope(Envelope(task, level, framework, data_dir, extra_info))
+            self._contents.envelope = Envelope(task, level, framework, data_dir, extra_info)
+            envelope = encode_envelope(self._contents.envelope)
             try:
                 #: Whatever is written goes through it.
                 self.files = Folder(place, permissions)
@@ -149,7 +161,8 @@ class DumpStore:
         """Record a call site. Raises OSError when the disk refuses, OutOfMemory when the index is full."""
         if not self._memory.stay(sum(map(len, frames)) + _FRAME * len(frames)):
             raise self._no_room()
-        self._journal.append(CALL_SITE, encode_call_site(number, frames))
+        sites = self._contents.call_sites
+        self._journal.append(CALL_SITE, encode_call_site(number, frames), lambda _: sites.update({number: frames}))
 
     def entry(self, part: EntryPart) -> None:
         """Record an entry, or a further part of one. Raises OSError when the disk refuses, OutOfMemory when the index
@@ -160,7 +173,7 @@ class DumpStore:
             self._index_is_full = self._index_is_full or not self._memory.stay(_ENTRY + len(name))
             if self._index_is_full:
                 raise self._no_room()
-        self._journal.append(ENTRY, record)
+        self._journal.append(ENTRY, record, partial(part.note, self._contents))
         self.entries += 1
         if part.complete:
             self._begun.discard(name)
@@ -209,7 +222,8 @@ class DumpStore:
                     ENOENT, tr("the dump was moved or removed while it was written"), str(self.folder)
                 )
             written = self._journal.length
-            exported = export_into(self.files, progress=progress, incomplete=self.incomplete)
+            kept = self._journal.kept(self._contents)
+            exported = export_into(self.files, progress=progress, incomplete=self.incomplete, kept=kept)
             if exported.journal < written and not self.incomplete:
                 self._warn_of_damage(exported.journal, written)
                 state = self.entries, self.incomplete
