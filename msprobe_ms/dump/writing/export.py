@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -119,7 +119,7 @@ def write_json(file: BinaryIO, value: Mapping[str, Value]) -> None:
     file.write(b"\n}" if value else b"{}")
 
 
-def _stack(contents: Contents) -> dict[str, list[list[str]]]:
+def _stack(contents: Contents) -> dict[str, list[Sequence[str]]]:
     names: dict[int, list[str]] = {}
     for name, part in contents.entries.items():
         if part.call_site is not None:

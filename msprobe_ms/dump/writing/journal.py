@@ -386,11 +386,7 @@ def _add(contents: Contents, record: Record) -> None:
 def _add_entry(contents: Contents, payload: bytes, offset: int) -> None:
     head, _, _ = payload.partition(b"\n")
     name, parent, site, lengths, stays = _loaded(head)
-    if (
-        type(name) is not str
-        or not (parent is None or type(parent) is str)
-        or not (site is None or type(site) is int)
-    ):
+    if type(name) is not str or not (parent is None or type(parent) is str) or not (site is None or type(site) is int):
         raise ValueError(tr("the name of an entry or of its parent is no text, or its call site no number"))
     for field, length in lengths:
         if type(field) is not str or type(length) is not int or length < 0:

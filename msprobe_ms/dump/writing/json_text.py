@@ -6,8 +6,9 @@ An entry is turned into text once, when it is stored; the journal holds that tex
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.dump.names import SKETCH, STRIDE
@@ -158,7 +159,8 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
 _BEFORE_SKETCH, _BEFORE_FILE = (f',{_BREAKS[LEAF_LEVEL + 1]}"{key}": '.encode() for key in (SKETCH, "data_name"))
 
 
-def leaf_frame(kind: str, dtype: str, shape: Sequence[int], requires_grad: bool | None) -> tuple[bytes, ...]:
+@lru_cache(maxsize=1 << 10)  # those of one step are those of the next
+def leaf_frame(kind: str, dtype: str, shape: tuple[int, ...], requires_grad: bool | None) -> tuple[bytes, ...]:
     """Return what stands around the figures in the text of a leaf at `LEAF_LEVEL`.
 
     Before Max, Min, Mean and Norm, behind Norm, before the sketch, and at the end.

@@ -71,19 +71,21 @@ class EntryPart:
     stays: bool = False
     _record: bytes = field(default=b"", init=False, repr=False)
     _lengths: Sequence[tuple[str, int]] = field(default=(), init=False, repr=False)
+    _head: int = field(default=0, init=False, repr=False)
 
     def encode(self) -> bytes:
         """Encode the part as a record of a journal, once: a second call gives the same bytes."""
         if not self._record:
             texts = [(name, field_text(name, value)) for name, value in self.fields]
-            self._lengths = [(name, len(text)) for name, text in texts]
+            lengths = self._lengths = [(name, len(text)) for name, text in texts]
             self._record = encode_entry(self.name, texts, self.parent, self.call_site, stays=self.stays)
+            self._head = len(self._record) - sum([length for _, length in lengths])
         return self._record
 
     def note(self, contents: Contents, offset: int) -> None:
         """Add the part to an index, once its record is at ``offset`` of a journal."""
-        position = offset + len(self._record) - sum(length for _, length in self._lengths)
-        contents.add_entry(self.name, self.parent, self.call_site, self._lengths, position, stays=self.stays)
+        place = offset + self._head
+        contents.add_entry(self.name, self.parent, self.call_site, self._lengths, place, stays=self.stays)
 
 
 class DumpStore:

@@ -25,9 +25,10 @@ class _Frames(dict[_Key, tuple[bytes, ...]]):
 
     def __missing__(self, key: _Key) -> tuple[bytes, ...]:
         dtype, shape, requires_grad = key
-        frame = leaf_frame(self._tensor_type, dtype, shape, requires_grad)
+        sizes = tuple(shape)
+        frame = leaf_frame(self._tensor_type, dtype, sizes, requires_grad)
         if len(self) < _MOST_FRAMES:
-            self[dtype, tuple(shape), requires_grad] = frame
+            self[dtype, sizes, requires_grad] = frame
         return frame
 
 

@@ -133,13 +133,13 @@ class ValueSerializer:
         """The leaves of few tensors and numbers, of which no files are written; None where they are something else."""
         if not self._as_text or len(values) > len(_PLACES):
             return None
-        found = self._texts.of_all(values)
-        if found is None:
+        texts = self._texts.of_all(values)
+        if texts is None:
             return None
         return [
             self._leaf(value, entry, category, path, save=False) if text is None else text
-            for text, value, path in zip(found, values, _PLACES, strict=False)
-        ] if None in found else found
+            for text, value, path in zip(texts, values, _PLACES, strict=False)
+        ]
 
     def _is_flat(self, values: Collection[Any]) -> bool:
         """Whether they are few, and tensors and numbers alone, for which nothing is walked."""
@@ -165,6 +165,8 @@ class ValueSerializer:
     def tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf of a tensor; of a nested one the leaves of those that it consists of."""
         framework, own = self.framework, tensor
+        if self._as_text and not save and (texts := self._texts.of_all((tensor,))) and texts[0] is not None:
+            return texts[0]
         if self._as_text and (elements := framework.elements(tensor)) is not None:
             if not save:
                 return self._texts.of(elements, framework.requires_grad(tensor))

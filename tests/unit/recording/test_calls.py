@@ -17,8 +17,7 @@ def located(source: str, name: str) -> str:
     caught: list[FrameType] = []
     exec(compile(source, "", "exec").replace(co_filename=name), {"call": lambda: caught.append(sys._getframe(1))})
     sites = CallSites((), (), keep_frames=True)
-    _, frames = sites.locate(caught[0], is_module=False)
-    _, texts = sites.number(frames)
+    _, texts = sites.number(sites.locate(caught[0], is_module=False).frames)
     assert texts is not None
     return texts[0]
 
