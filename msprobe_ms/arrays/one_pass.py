@@ -98,10 +98,11 @@ Told = Callable[[Any], Any] | GetSetDescriptorType
 class Places(NamedTuple):
     """How a framework tells where the elements of its tensors lie, for `leaf_texts`: what `Elements` says, in parts.
 
-    Each is a function of a tensor, or an attribute of its class that is written in C, but for these: ``types`` are the classes of tensors that are asked at all, of those
-    without attributes of their own, or with none of the names ``instead``; ``expected`` pairs of a function and what it
-    gives of such a tensor; ``kinds`` gives the `Kind` of a dtype; ``begin`` and ``held`` take what ``storage`` gave, and
-    give its address and how many bytes are there. Strides and the offset into the storage are in elements.
+    Each is a function of a tensor, or an attribute of its class that is written in C, but for these: ``types`` are the
+    classes of tensors that are asked at all, of those without attributes of their own, or with none of the names
+    ``instead``; ``expected`` pairs of a function and what it gives of such a tensor; ``kinds`` gives the `Kind` of a
+    dtype; ``begin`` and ``held`` take what ``storage`` gave, and give its address and how many bytes are there. Strides
+    and the offset into the storage are in elements.
     """
 
     types: frozenset[type]

@@ -69,8 +69,8 @@ class JournalWriter:
         # A signal handler that ends the recording may run in the middle of `append`.
         self._lock = threading.RLock()
         first = MAGIC + _record(kind, payload)
-        #: Bytes that readers take, unless somebody else writes into the file, cuts it, or the disk loses some; and their
-        #: CRC-32.
+        #: Bytes that readers take, and their CRC-32, unless somebody else writes into the file, cuts it, or the disk
+        #: loses some.
         self.length, self._checksum = len(first), isal_zlib.crc32(first)
         #: Records that `append` told nobody of, or has not told yet: something may have interrupted it.
         self._untold = 0

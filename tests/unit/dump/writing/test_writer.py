@@ -26,10 +26,12 @@ from msprobe_ms.dump.writing.journal import (
     ENTRY,
     ENVELOPE,
     JOURNAL_NAME,
+    Contents,
     Envelope,
     JournalWriter,
     encode_entry,
     encode_envelope,
+    read_contents,
 )
 from msprobe_ms.dump.writing.writer import DumpStore, EntryPart, process_folder
 from msprobe_ms.support.errors import DumpFormatError
@@ -549,3 +551,44 @@ def test_a_journal_that_is_damaged_while_it_is_written(
     assert len(dump["data"]) == (3 if damage == "appended to" else 2)
     assert "damaged while it was written" in dump[INCOMPLETE]
     assert "what was recorded after that is not in the dump" in caplog.text
+
+
+def test_an_index_that_is_kept_is_the_one_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = DumpStore(tmp_path / "rank0", task="statistics", level="mix", framework="pytorch", tensors=False)
+    outer, inner = "Module.a.A.{}.0", "Module.a.b.B.{}.0"
+    store.call_site(0, ["File a.py, line 1, in f, \n f()"])
+    store.entry(EntryPart(inner.format("forward"), [("input_args", [1])], outer.format("forward"), 0))
+    store.entry(EntryPart(outer.format("forward"), [("input_args", [])], None, 0))
+    store.entry(EntryPart(outer.format("backward"), [("input", [None])]))
+    store.entry(EntryPart(inner.format("backward"), [("input", [None])], outer.format("backward"), complete=False))
+    store.entry(EntryPart(inner.format("backward"), [("input", [2]), ("output", [3])], outer.format("backward")))
+    store.entry(EntryPart(outer.format("backward"), [("output", [b"4"])], stays=True))
+    kept = store._journal.kept(store._contents)
+    with (tmp_path / "rank0" / JOURNAL_NAME).open("rb") as file:
+        read = read_contents(file, tmp_path)
+        assert kept is not None
+        assert kept.is_of(file)
+    for name in ("envelope", "length", "call_sites"):
+        assert getattr(kept.contents, name) == getattr(read, name)
+    assert list(kept.contents.entries.items()) == list(read.entries.items())
+    monkeypatch.setattr("msprobe_ms.dump.writing.export.read_contents", None)  # it is not read again
+    store.close()
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
+def test_a_record_that_was_not_noted_is_read(
+    raised: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = DumpStore(tmp_path / "rank0", task="statistics", level="mix", framework="pytorch", tensors=False)
+    store.entry(EntryPart("a", []))
+
+    def interrupted(*_: Any, **__: Any) -> int:
+        raise raised
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Contents, "add_entry", interrupted)
+        with pytest.raises(raised):
+            store.entry(EntryPart("b", []))
+    store.entry(EntryPart("c", []))
+    store.close()
+    assert list(json.loads((tmp_path / "rank0" / "dump.json").read_text())["data"]) == ["a", "b", "c"]
