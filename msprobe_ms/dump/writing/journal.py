@@ -314,11 +314,11 @@ class Contents:
         earlier = self.entries.get(name) if stays else self.entries.pop(name, None)
         places = {} if earlier is None else dict(earlier.fields)
         for field, length in fields:
-            places[intern(field)] = (position, length)
+            places[field] = (position, length)
             position += length
         if earlier is not None:
             parent, site = earlier.parent or parent, site if earlier.call_site is None else earlier.call_site
-        self.entries[name] = IndexedEntry(places, parent and intern(parent), site)
+        self.entries[name] = IndexedEntry(places, parent, site)
         if not (stays and earlier is not None):
             self._move_enclosing(name, parent)
         return position
@@ -388,9 +388,11 @@ def _add_entry(contents: Contents, payload: bytes, offset: int) -> None:
     name, parent, site, lengths, stays = _loaded(head)
     if type(name) is not str or not (parent is None or type(parent) is str) or not (site is None or type(site) is int):
         raise ValueError(tr("the name of an entry or of its parent is no text, or its call site no number"))
+    fields = []
     for field, length in lengths:
         if type(field) is not str or type(length) is not int or length < 0:
             raise ValueError(tr("a field of {name} has no name or no length", name=name))
-    position = contents.add_entry(name, parent, site, lengths, offset + len(head) + 1, stays=stays)
+        fields.append((intern(field), length))
+    position = contents.add_entry(name, parent and intern(parent), site, fields, offset + len(head) + 1, stays=stays)
     if position != offset + len(payload):
         raise ValueError(tr("the fields of {name} end at byte {position}", name=name, position=position))

@@ -213,16 +213,20 @@ def field_text(name: str, value: Value | Whole) -> bytes:
     """One field of an entry, ``"input_args": […]``, indented for its place in dump.json."""
     if isinstance(value, Whole):
         return _encoded(value_text(value.value, FIELD_LEVEL - 1))
-    head = f"{' ' * FIELD_LEVEL}{encode_text(name)}: "
     # Nearly all are lists of leaves that are at hand, which are strung together as they are.
     if value and isinstance(value, list):
         begin, end = _LIST
-        return b"".join(((head + begin).encode(), _strung(value), end))
+        return b"".join((_head(name, begin), _strung(value), end))
     if value and isinstance(value, dict):
         begin, end = _OBJECT
         named = [_named(key, each) for key, each in value.items()]
-        return b"".join(((head + begin).encode(), _NEXT.join(named), end))
-    return _encoded(head + value_text(value, FIELD_LEVEL))
+        return b"".join((_head(name, begin), _NEXT.join(named), end))
+    return _head(name, "") + _encoded(value_text(value, FIELD_LEVEL))
+
+
+@lru_cache(maxsize=1 << 10)  # those of one entry are those of the next
+def _head(name: str, begin: str) -> bytes:
+    return _encoded(f"{' ' * FIELD_LEVEL}{encode_text(name)}: {begin}")
 
 
 def _strung(values: list[Any]) -> bytes:
