@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from errno import EEXIST, ENOENT, ENOTEMPTY
 from functools import partial
@@ -32,6 +32,12 @@ from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.interruptions import suppress_own
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.translation import tr
+
+_entry: Callable[..., tuple[bytes, list[tuple[str, int]], int] | None] | None
+try:
+    from msprobe_ms.dump.writing._records import entry as _entry
+except ImportError:  # it was installed without a compiler
+    _entry = None
 
 #: Bytes that the index of a journal takes for an entry (with what `MemoryBudget` adds for anything), and for a frame,
 #: as measured with some room.
@@ -76,11 +82,16 @@ class EntryPart:
     def encode(self) -> bytes:
         """Encode the part as a record of a journal, once: a second call gives the same bytes."""
         if not self._record:
-            texts = [(name, field_text(name, value)) for name, value in self.fields]
-            lengths = self._lengths = [(name, len(text)) for name, text in texts]
-            self._record = encode_entry(self.name, texts, self.parent, self.call_site, stays=self.stays)
-            self._head = len(self._record) - sum([length for _, length in lengths])
+            made = _entry and _entry(self.name, self.parent, self.call_site, self.stays, self.fields)
+            self._record, self._lengths, self._head = made or self._encoded()
         return self._record
+
+    def _encoded(self) -> tuple[bytes, Sequence[tuple[str, int]], int]:
+        """The record, names and lengths of the fields' texts in it, and where the first of them begins."""
+        texts = [(name, field_text(name, value)) for name, value in self.fields]
+        record = encode_entry(self.name, texts, self.parent, self.call_site, stays=self.stays)
+        lengths = [(name, len(text)) for name, text in texts]
+        return record, lengths, len(record) - sum(length for _, length in lengths)
 
     def note(self, contents: Contents, offset: int) -> None:
         """Add the part to an index, once its record is at ``offset`` of a journal."""

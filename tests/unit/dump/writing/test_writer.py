@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from msprobe_ms.arrays.npy import write_npy
 from msprobe_ms.dump.names import INCOMPLETE
-from msprobe_ms.dump.writing import journal
+from msprobe_ms.dump.writing import journal, writer
 from msprobe_ms.dump.writing.export import export
 from msprobe_ms.dump.writing.journal import (
     CALL_SITE,
@@ -592,3 +592,46 @@ def test_a_record_that_was_not_noted_is_read(
     store.entry(EntryPart("c", []))
     store.close()
     assert list(json.loads((tmp_path / "rank0" / "dump.json").read_text())["data"]) == ["a", "b", "c"]
+
+
+texts = st.text(st.characters(codec=None), max_size=8)
+leaves = st.lists(st.none() | st.binary(max_size=8), max_size=3)
+plain = leaves | st.dictionaries(texts, st.none() | st.binary(max_size=8), max_size=3)
+odd = st.booleans() | st.lists(st.integers() | texts, max_size=2) | st.dictionaries(texts, st.integers(), max_size=2)
+
+
+@given(
+    name=texts, parent=st.none() | texts, site=st.none() | st.integers(0, 1 << 40), stays=st.booleans(),
+    fields=st.lists(st.tuples(texts, plain | odd), max_size=3),
+)  # fmt: skip
+def test_records_made_in_c_are_those_of_python(
+    name: str, parent: str | None, site: int | None, stays: bool, fields: list[tuple[str, Any]]
+) -> None:
+    def encoded(text: Any) -> Any:
+        return text.decode("latin-1").encode() if isinstance(text, bytes) else text
+
+    fields = [
+        (field, [encoded(each) for each in value] if isinstance(value, list) else
+         {key: encoded(each) for key, each in value.items()} if isinstance(value, dict) else value)
+        for field, value in fields
+    ]  # fmt: skip
+    part = EntryPart(name, fields, parent, site, stays=stays)
+    assert part.encode() == part._encoded()[0]
+    assert (part._record, part._lengths, part._head) == part._encoded()
+
+
+@pytest.mark.skipif(writer._entry is None, reason="the extension is not built")
+def test_which_records_are_made_in_c() -> None:
+    assert writer._entry is not None
+    for fields in ([], [("a", [])], [("a", {}), ("b", [b"1", None])], ((("a", {"b": b"1"})),)):
+        assert writer._entry("a", None, None, False, fields) is not None
+    for name, field in (
+        ("ü", ("a", [])),
+        ("a", ("a", True)),
+        ("a", ("a", [1])),
+        ("a", ("\ud800", [])),
+        ("a", ('"', [])),
+    ):
+        assert writer._entry(name, None, None, False, [field]) is None
+    with pytest.raises(TypeError):
+        writer._entry("a", None, None, False)  # type: ignore[call-arg]
