@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
@@ -134,8 +134,8 @@ class ValueSerializer:
         if not self._as_text or len(values) > len(_PLACES):
             return None
         texts = self._texts.of_all(values)
-        if texts is None:
-            return None
+        if texts is None or None not in texts:  # as a rule
+            return cast("list[Value] | None", texts)
         return [
             self._leaf(value, entry, category, path, save=False) if text is None else text
             for text, value, path in zip(texts, values, _PLACES, strict=False)
