@@ -19,10 +19,17 @@ ARRAYS = "msprobe_ms/arrays"
 ONE_PASS = Extension(
     "msprobe_ms.arrays._one_pass",
     [f"{ARRAYS}/one_pass.c"],
-    depends=[f"{ARRAYS}/one_pass_target.h", f"{ARRAYS}/one_pass_rows.h"],
+    depends=[f"{ARRAYS}/one_pass_{part}.h" for part in ("target", "rows", "text", "tensors")],
     extra_compile_args=["-O3", "-g0"],  # what a debugger reads names the folder of the build: no two would be equal
     py_limited_api=LIMITED,
     optional=True,  # without a compiler, numpy computes what it would
+)
+RECORDS = Extension(
+    "msprobe_ms.dump.writing._records",
+    ["msprobe_ms/dump/writing/records.c"],
+    extra_compile_args=["-O2", "-g0"],
+    py_limited_api=LIMITED,
+    optional=True,  # Python does what it would
 )
 #: Where the repository is published, without a slash at its end; "" while it is not. The README's links follow it.
 REPOSITORY = ""
@@ -51,8 +58,12 @@ setup(
         "msprobe": "msprobe_ms/compat/msprobe",
         "msprobe_ms": "msprobe_ms",
     },
-    exclude_package_data={"msprobe_ms.compat": ["modules/*"], "msprobe_ms.arrays": ["*.c", "*.h"]},
-    ext_modules=[ONE_PASS],
+    exclude_package_data={
+        "msprobe_ms.compat": ["modules/*"],
+        "msprobe_ms.arrays": ["*.c", "*.h"],
+        "msprobe_ms.dump.writing": ["*.c"],
+    },
+    ext_modules=[ONE_PASS, RECORDS],
     options={"egg_info": {"egg_base": "."}, **({"bdist_wheel": {"py_limited_api": "cp310"}} if LIMITED else {})},
     long_description=for_an_index(Path(__file__).with_name("README.md").read_text(encoding="utf-8")),
     long_description_content_type="text/markdown",

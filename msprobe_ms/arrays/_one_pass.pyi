@@ -1,3 +1,6 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 def figures(
     address: int,
     kind: int,
@@ -18,4 +21,12 @@ def leaf(
     frame: tuple[bytes, ...],
     /,
 ) -> bytes: ...
+def leaves(
+    values: Sequence[Any],
+    places: tuple[Any, ...],
+    frames: Mapping[Any, tuple[bytes, ...]],
+    tables: bytes | None,
+    numbers: tuple[bytes, ...],
+    /,
+) -> list[bytes | None] | None: ...
 def memory(address: int, size: int, /) -> memoryview: ...

@@ -231,7 +231,8 @@ static void add_axis(Elements *elements, Py_ssize_t length, Py_ssize_t stride)
     elements->dimensions++;
 }
 
-static int read_axes(Elements *elements, PyObject *shape, PyObject *strides)
+/* `unit` is the bytes of one in `strides`. */
+static int read_axes(Elements *elements, PyObject *shape, PyObject *strides, Py_ssize_t unit)
 {
     const Py_ssize_t dimensions = PyTuple_Size(shape);
     if (dimensions < 0 || (strides != Py_None && PyTuple_Size(strides) != dimensions)) {
@@ -247,7 +248,7 @@ static int read_axes(Elements *elements, PyObject *shape, PyObject *strides)
         const Py_ssize_t length = PyLong_AsSsize_t(PyTuple_GetItem(shape, axis));
         Py_ssize_t stride = 0;
         if (strides != Py_None)
-            stride = PyLong_AsSsize_t(PyTuple_GetItem(strides, axis));
+            stride = PyLong_AsSsize_t(PyTuple_GetItem(strides, axis)) * unit;
         if (PyErr_Occurred())
             return -1;
         if (length <= 0 || elements->count > (size_t)PY_SSIZE_T_MAX / (size_t)length) {
@@ -299,7 +300,7 @@ static int read_elements(PyObject *const *arguments, Elements *elements, const T
         return -1;
     }
     elements->itemsize = size_of(elements->kind);
-    return read_axes(elements, arguments[2], arguments[3]);
+    return read_axes(elements, arguments[2], arguments[3], 1);
 }
 
 /* As `compute`; other threads of Python may run meanwhile. */
@@ -352,83 +353,8 @@ static PyObject *figures(PyObject *module, PyObject *const *arguments, Py_ssize_
                          sketched ? (const char *)found.sketch : NULL, (Py_ssize_t)sizeof found.sketch);
 }
 
-/* Text of at most `LONGEST` characters: a number in Python's shortest form, or a sketch. */
-enum { LONGEST = 176 };
-
-typedef struct {
-    size_t length;
-    char text[LONGEST];
-} Text;
-
-static void set_text(Text *text, const char *from)
-{
-    text->length = strlen(from);
-    memcpy(text->text, from, text->length);
-}
-
-static int set_number(Text *text, double number)
-{
-    if (isnan(number) || isinf(number)) {
-        set_text(text, isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
-        return 0;
-    }
-    char *shortest = PyOS_double_to_string(number, 'r', 0, Py_DTSF_ADD_DOT_0, NULL);
-    if (shortest == NULL)
-        return -1;
-    set_text(text, shortest);
-    PyMem_Free(shortest);
-    return 0;
-}
-
-/* As `sketch.text`, in quotes: base64 of float32, or of the doubles where these are exact or too large. */
-static void set_sketch(Text *text, const double *sketch, int exact)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    unsigned char raw[LENGTH * sizeof(double)];
-    float narrow[LENGTH];
-    size_t size = sizeof(double) * LENGTH, length = 0;
-    for (int number = 0; number < LENGTH; number++) {
-        narrow[number] = (float)sketch[number];
-        exact = exact || isinf(narrow[number]);
-    }
-    memcpy(raw, sketch, size);
-    text->text[length++] = '"';
-    if (!exact) {
-        size = sizeof narrow;
-        memcpy(raw, narrow, size);
-    }
-    for (size_t i = 0; i < size; i += 3) {
-        const unsigned second = i + 1 < size ? raw[i + 1] : 0, third = i + 2 < size ? raw[i + 2] : 0;
-        const unsigned bits = (unsigned)raw[i] << 16 | second << 8 | third;
-        text->text[length++] = digits[bits >> 18];
-        text->text[length++] = digits[bits >> 12 & 63];
-        text->text[length++] = i + 1 < size ? digits[bits >> 6 & 63] : '=';
-        text->text[length++] = i + 2 < size ? digits[bits & 63] : '=';
-    }
-    text->text[length++] = '"';
-    text->length = length;
-}
-
-/* The texts of Max, Min, Mean and Norm, as `statistics` defines them. */
-static int set_statistics(Text *texts, const Figures *found, const Elements *elements, int is_scalar)
-{
-    if (elements->kind == '?') {
-        set_text(&texts[0], found->maximum > 0 ? "true" : "false");
-        set_text(&texts[1], found->minimum > 0 ? "true" : "false");
-        set_text(&texts[2], "null");
-        set_text(&texts[3], "null");
-        return 0;
-    }
-    const double mean = is_scalar ? found->maximum : found->total / (double)elements->count;
-    const double norm = is_scalar ? found->maximum : sqrt(found->squares);
-    return set_number(&texts[0], found->maximum) < 0 || set_number(&texts[1], found->minimum) < 0 ||
-                   set_number(&texts[2], mean) < 0 || set_number(&texts[3], norm) < 0
-               ? -1
-               : 0;
-}
-
-/* What stands around the texts of a leaf: before each statistic, behind the last, before the sketch, at the end. */
-enum { STATISTICS = 4, PARTS = STATISTICS + 3 };
+#include "one_pass_text.h"
+#include "one_pass_tensors.h"
 
 PyDoc_STRVAR(leaf_doc,
 "leaf(address, kind, shape, strides, tables, values, frame)\n"
@@ -440,46 +366,49 @@ PyDoc_STRVAR(leaf_doc,
 static PyObject *leaf(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
 {
     (void)module;
-    if (given != 7 || PyTuple_Size(arguments[6]) != PARTS) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "leaf takes seven arguments, of which the last has seven parts");
+    if (given != 7) {
+        PyErr_SetString(PyExc_TypeError, "leaf takes seven arguments");
         return NULL;
     }
-    char *parts[PARTS];
-    Py_ssize_t lengths[PARTS];
-    for (int part = 0; part < PARTS; part++)
-        if (PyBytes_AsStringAndSize(PyTuple_GetItem(arguments[6], part), &parts[part], &lengths[part]) < 0)
-            return NULL;
     Elements elements;
     const Tables *tables;
     if (read_elements(arguments, &elements, &tables) < 0)
         return NULL;
-    Figures found;
-    Text texts[STATISTICS + 1];
-    const int sketched = compute_unlocked(&elements, tables, &found);
-    if (set_statistics(texts, &found, &elements, PyTuple_Size(arguments[2]) == 0) < 0)
+    return text_of(&elements, tables, arguments[6], PyTuple_Size(arguments[2]) == 0);
+}
+
+PyDoc_STRVAR(leaves_doc,
+"leaves(values, places, frames, tables, numbers)\n"
+"--\n\n"
+"Return the texts of the leaves of tensors and numbers in a list, with None for tensors whose memory is not told of.\n\n"
+"None where there is anything else among them. ``places`` are the functions by which a framework tells where the\n"
+"elements of its tensors lie (one_pass.Places), ``frames`` gives what stands around the figures of dtype, shape and\n"
+"whether a gradient is required, ``numbers`` are the texts of None, and around a bool, an int and a float.");
+
+static PyObject *leaves(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
+{
+    (void)module;
+    if (given != 5 || PyTuple_Size(arguments[1]) != PLACES || PyTuple_Size(arguments[4]) != NUMBERS) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "leaves takes five arguments, of which two are tuples of a certain length");
         return NULL;
-    if (sketched)
-        set_sketch(&texts[STATISTICS], found.sketch, strchr(DOUBLES, elements.kind) != NULL);
-    if (!sketched)
-        texts[STATISTICS].length = 0, lengths[STATISTICS + 1] = 0;
-    /* The parts in their order, each with the text that follows it. */
-    const Text none = {0};
-    const Text *following[PARTS] = {&texts[0], &texts[1], &texts[2], &texts[3], &none, &texts[4], &none};
-    Py_ssize_t size = 0;
-    for (int part = 0; part < PARTS; part++)
-        size += lengths[part] + (Py_ssize_t)following[part]->length;
-    PyObject *whole = PyBytes_FromStringAndSize(NULL, size);
-    if (whole == NULL)
-        return NULL;
-    char *next = PyBytes_AsString(whole);
-    for (int part = 0; part < PARTS; part++) {
-        memcpy(next, parts[part], (size_t)lengths[part]);
-        next += lengths[part];
-        memcpy(next, following[part]->text, following[part]->length);
-        next += following[part]->length;
     }
-    return whole;
+    const Tables *tables = bytes_of(arguments[3], sizeof(Tables));
+    const int flat = PyErr_Occurred() ? -1 : are_flat(arguments[0], arguments[1]);
+    if (flat < 0)
+        return NULL;
+    if (flat == 0)
+        Py_RETURN_NONE;
+    const Py_ssize_t length = PySequence_Size(arguments[0]);
+    PyObject *found = length < 0 ? NULL : PyList_New(length);
+    for (Py_ssize_t place = 0; found != NULL && place < length; place++) {
+        PyObject *value = PySequence_GetItem(arguments[0], place);
+        PyObject *text = value == NULL ? NULL : leaf_of(value, arguments + 1, tables);
+        Py_XDECREF(value);
+        if (text == NULL || PyList_SetItem(found, place, text) < 0)
+            Py_CLEAR(found);
+    }
+    return found;
 }
 
 /* Of Python's own headers only later ones have it where the interface is limited. */
@@ -511,6 +440,7 @@ static PyObject *memory(PyObject *module, PyObject *const *arguments, Py_ssize_t
 static PyMethodDef methods[] = {
     {"figures", (PyCFunction)(void (*)(void))figures, METH_FASTCALL, figures_doc},
     {"leaf", (PyCFunction)(void (*)(void))leaf, METH_FASTCALL, leaf_doc},
+    {"leaves", (PyCFunction)(void (*)(void))leaves, METH_FASTCALL, leaves_doc},
     {"memory", (PyCFunction)(void (*)(void))memory, METH_FASTCALL, memory_doc},
     {NULL, NULL, 0, NULL},
 };

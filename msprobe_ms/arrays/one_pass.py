@@ -7,8 +7,9 @@ docs/format.md, "Statistics", says.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from types import GetSetDescriptorType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,10 +22,12 @@ from msprobe_ms.support.translation import tr
 
 _figures: Callable[..., tuple[float, float, float, float, bytes | None]] | None
 _leaf: Callable[..., bytes]
+_leaves: Callable[..., list[bytes | None] | None]
 _memory: Callable[[int, int], memoryview]
 try:
     from msprobe_ms.arrays._one_pass import figures as _figures
     from msprobe_ms.arrays._one_pass import leaf as _leaf
+    from msprobe_ms.arrays._one_pass import leaves as _leaves
     from msprobe_ms.arrays._one_pass import memory as _memory
 except ImportError:  # it was installed without a compiler
     _figures = None
@@ -88,6 +91,36 @@ class Elements(NamedTuple):
     dtype: str = ""
 
 
+#: What tells something of a tensor.
+Told = Callable[[Any], Any] | GetSetDescriptorType
+
+
+class Places(NamedTuple):
+    """How a framework tells where the elements of its tensors lie, for `leaf_texts`: what `Elements` says, in parts.
+
+    Each is a function of a tensor, or an attribute of its class that is written in C, but for these: ``types`` are the
+    classes of tensors that are asked at all, of those without attributes of their own, or with none of the names
+    ``instead``; ``expected`` pairs of a function and what it gives of such a tensor; ``kinds`` gives the `Kind` of a
+    dtype; ``begin`` and ``held`` take what ``storage`` gave, and give its address and how many bytes are there. Strides
+    and the offset into the storage are in elements.
+    """
+
+    types: frozenset[type]
+    instead: frozenset[str] | None
+    expected: tuple[tuple[Told, Any], ...]
+    dtype: Told
+    kinds: dict[Any, Kind]
+    storage: Told
+    begin: Told | None
+    held: Told
+    offset: Told
+    is_contiguous: Told
+    shape: Told
+    strides: Told
+    address: Told
+    requires_grad: Told | None = None
+
+
 def is_built() -> bool:
     """Whether the extension is there."""
     return _figures is not None
@@ -119,6 +152,23 @@ def leaf_text(elements: Elements, frame: tuple[bytes, ...], *, sketch: bool) -> 
     """
     address, kind, shape, strides, values, _ = elements
     return _leaf(address, kind, shape, strides, tables() if sketch else None, values, frame)
+
+
+def leaf_texts(
+    values: Sequence[Any],
+    places: Places,
+    frames: Mapping[tuple[str, tuple[int, ...], bool | None], tuple[bytes, ...]],
+    numbers: tuple[bytes, ...],
+    *,
+    sketch: bool,
+) -> list[bytes | None] | None:
+    """Return the leaves of tensors and numbers, those of tensors as `leaf_text` gives them, all in one call.
+
+    ``frames`` gives what `json_text.leaf_frame` does, ``numbers`` is what `json_text.number_frame` gives. None stands
+    for a tensor that Python has to look at. None for all of them where there is anything else among them. What a
+    framework raises is raised.
+    """
+    return _leaves(values, places, frames, tables() if sketch else None, numbers)
 
 
 def size_of(elements: Elements) -> int:

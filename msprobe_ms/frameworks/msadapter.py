@@ -10,6 +10,7 @@ from typing import Any
 
 from mindspore import Tensor
 
+from msprobe_ms.arrays.one_pass import Places
 from msprobe_ms.dump.dialects import MINDTORCH
 from msprobe_ms.frameworks.graph_observer import GraphTaps, Tapped
 from msprobe_ms.frameworks.interface.apis import Namespace
@@ -63,6 +64,10 @@ class MSAdapter(TorchModules, MindSpore):
 
     def dtype_text(self, tensor: Any) -> str:
         return _dtype_text(tensor.dtype)
+
+    def places(self) -> Places | None:
+        places = super().places()
+        return places and places._replace(requires_grad=self.requires_grad)
 
     def requires_grad(self, tensor: Any) -> bool:
         if self._in_graph is None or isinstance(tensor, self._torch.nn.Parameter):

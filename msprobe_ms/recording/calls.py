@@ -111,7 +111,7 @@ class Call:
     __slots__ = (
         "backward", "backward_begun", "came_in_parts", "depth", "forward", "handled", "input_watch", "inputs",
         "keep_backward", "keep_forward", "launched", "listed_backward", "listed_forward", "made", "output_fields",
-        "output_leaves", "parent", "place", "plan", "recomputed", "site", "subject", "taken", "turn", "watch",
+        "output_leaves", "parent", "place", "plan", "recomputed", "site", "stack", "subject", "taken", "turn", "watch",
     )  # fmt: skip
 
     def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
@@ -120,6 +120,8 @@ class Call:
         self.backward = subject.entry(BACKWARD, index)
         self.parent = parent
         self.depth = depth
+        #: While it is open, where that is known.
+        self.stack: Stack | None = None
         #: Whether ``list`` selects it, by its name or that of a module around it.
         self.listed_forward = self.listed_backward = False
         #: Whether ``skip`` leaves it in; its place among those that take turns.
@@ -168,6 +170,30 @@ _OWN, _MACHINERY, _PLUMBING, _RECOGNISABLE, _TRACER = range(5)
 _MOST_FRAMES = 64
 
 
+class Stack:
+    """The stack on which a call is made, as long as it is open: what lies outside of its caller stays as it is.
+
+    ``caller``  the frame that makes it, ``beyond`` the one outside of that
+    ``depth``   how many there are from the caller's on; -1 where it is no call of the user's
+    ``frames``  those that are recognisable, innermost first; the first is the caller's where that is ``shown``
+    """
+
+    __slots__ = ("beyond", "caller", "depth", "frames", "shown")
+
+    def __init__(self) -> None:
+        self.caller: FrameType | None = None
+        self.beyond: FrameType | None = None
+        self.depth = -1
+        self.frames: list[tuple[CodeType, int]] = []
+        self.shown = False
+
+    def seen_from(self, line: int) -> list[tuple[CodeType, int]]:
+        """The frames, of which the caller's is at ``line`` by now."""
+        if not (self.shown and self.frames):
+            return self.frames
+        return [(self.frames[0][0], line), *self.frames[1:]]
+
+
 class CallSites:
     """Numbers call sites as they are met, so that each is written once.
 
@@ -192,47 +218,52 @@ class CallSites:
         self._kinds: dict[CodeType, int] = {}
         self._numbers: dict[tuple[tuple[CodeType, int], ...], int] = {}
 
-    def locate(self, frame: FrameType | None, *, is_module: bool) -> tuple[int, list[tuple[CodeType, int]]]:
-        """Walk outwards from ``frame``: the depth of the caller's frame, and the recognisable frames, innermost first.
-
-        The depth is -1 inside a tracer.
+    def locate(self, frame: FrameType | None, *, is_module: bool, around: Stack | None = None) -> Stack:
+        """Walk outwards from ``frame`` until what is known of the call ``around``; the depth is -1 inside a tracer.
 
         Depth orders calls: a call made inside another always has a deeper caller. A module's caller is beyond the
         machinery that brought the call to the hook.
         """
-        kinds = self._kinds
-        skipped = _MACHINERY if is_module else _OWN
-        depth, arrived = 0, False
-        frames: list[tuple[CodeType, int]] = []
+        kinds, skipped = self._kinds, _MACHINERY if is_module else _OWN
+        known = None if around is None else around.caller
+        stack, depth, frames = Stack(), 0, list[tuple[CodeType, int]]()
         while frame is not None:
             code = frame.f_code
             kind = kinds.get(code)
             if kind is None:
                 kind = kinds[code] = self._kind(code)
-            arrived = arrived or kind > skipped
-            if arrived:
+            if depth:
+                if frame is known and around is not None and frame.f_back is around.beyond:
+                    frames += around.seen_from(frame.f_lineno)
+                    depth += around.depth
+                    break
                 depth += 1
+            elif kind > skipped:
+                depth, stack.caller, stack.beyond, stack.shown = 1, frame, frame.f_back, kind == _RECOGNISABLE
             if kind >= _RECOGNISABLE:
                 if kind == _TRACER:
-                    return -1, []
+                    return Stack()
                 if self._keep_frames and len(frames) < _MOST_FRAMES:
                     frames.append((code, frame.f_lineno))
             frame = frame.f_back
-        return depth, frames
+        stack.depth, stack.frames = depth, frames[:_MOST_FRAMES]
+        return stack
 
-    def depth(self, frame: FrameType | None) -> int:
+    def depth(self, frame: FrameType | None, around: Stack | None = None) -> int:
         """The depth ``locate`` gives a module's caller."""
-        kinds = self._kinds
-        depth, arrived = 0, False
+        kinds, known = self._kinds, None if around is None else around.caller
+        depth = 0
         while frame is not None:
-            if not arrived:
+            if frame is known and around is not None and frame.f_back is around.beyond:
+                return depth + around.depth
+            if depth:
+                depth += 1
+            else:
                 code = frame.f_code
                 kind = kinds.get(code)
                 if kind is None:
                     kind = kinds[code] = self._kind(code)
-                arrived = kind > _MACHINERY
-            if arrived:
-                depth += 1
+                depth = int(kind > _MACHINERY)
             frame = frame.f_back
         return depth
 

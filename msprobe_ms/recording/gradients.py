@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 #: A plan: lists and dictionaries of positions in the watched tensors; None for a tensor that is not watched.
 Plan = int | None | list["Plan"] | dict[str, "Plan"]
 
+#: Types of what is in a plan of tensors alone.
+_PLACES = frozenset((int, type(None)))
+
 #: Marks what takes no part in a plan.
 _SKIP: Any = object()
 
@@ -248,16 +251,7 @@ class Backward:
         """``known``: leaves of gradients that came before, by their path; these are added, or begin another pass."""
         if not self._filter.keeps(BACKWARD, field):
             return []
-        save, new = self._filter.saves(call.backward), dict[tuple[str, ...], Value]()
-
-        def read(position: int, path: tuple[str, ...]) -> Value:
-            gradient = gradients[position] if position < len(gradients) else None
-            if gradient is None:
-                return None
-            leaf = new[path] = self._values.build(gradient, call.backward, field, path, save)
-            return leaf
-
-        found = fill(plan, read)
+        found, new = self._leaves(call, field, plan, gradients)
         if known is not None:
             leaves = {} if new.keys() & known.keys() else {**known}
             leaves |= new
@@ -266,6 +260,26 @@ class Backward:
             known.clear()
             known |= leaves
         return [(field, found)]
+
+    def _leaves(
+        self, call: Call, field: str, plan: Sequence[Plan], gradients: Sequence[Any]
+    ) -> tuple[list[Value], dict[tuple[str, ...], Value]]:
+        """The leaves of gradients in the places of the plan; and those of gradients that came, by their path."""
+        save, new, came = self._filter.saves(call.backward), dict[tuple[str, ...], Value](), len(gradients)
+        if not save and _PLACES.issuperset(map(type, plan)):  # as most are, for which nothing is walked
+            flat: Sequence[Any] = plan
+            values = [None if place is None or place >= came else gradients[place] for place in flat]
+            if (found := self._values.at_once(values, call.backward, field)) is not None:
+                return found, {(str(i),): found[i] for i, value in enumerate(values) if value is not None}
+
+        def read(position: int, path: tuple[str, ...]) -> Value:
+            gradient = gradients[position] if position < came else None
+            if gradient is None:
+                return None
+            leaf = new[path] = self._values.build(gradient, call.backward, field, path, save)
+            return leaf
+
+        return fill(plan, read), new
 
     def parameter(self, base: str, name: str, gradient: Any) -> None:
         """Record a parameter's accumulated gradient; ``base`` is its module's, ``Cell.fc1.Dense``."""

@@ -174,8 +174,9 @@ class KernelRecorder(Recorder):
             self._drop(nodes)  # a backward that raised never said so
         frames = None
         if calls and calls[-1].subject.is_module:
-            depth, frames = self._sites.locate(frame, is_module=False)
-            while calls and calls[-1].depth >= depth:
+            stack = self._sites.locate(frame, is_module=False)
+            frames = stack.frames
+            while calls and calls[-1].depth >= stack.depth:
                 self._close(calls[-1], calls)
         call = calls[-1] if calls else None
         recomputed = call is not None and call.recomputed
@@ -192,7 +193,7 @@ class KernelRecorder(Recorder):
             begun.scratch = self._framework.scratch_results(operator)
             begun.site = owner.site if owner is not None and not owner.subject.is_module else None
             if begun.site is None:
-                frames = self._sites.locate(frame, is_module=False)[1] if frames is None else frames
+                frames = self._sites.locate(frame, is_module=False).frames if frames is None else frames
                 begun.site = self._site(frames) if frames else None
             self._record_arguments(begun, inputs)
         return begun

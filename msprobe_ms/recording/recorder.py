@@ -144,7 +144,9 @@ class Recorder(StepRecorder):
             thread.busy = False
 
     def _enter(self, subject: Subject, calls: list[Call]) -> Call | None:
-        depth, frames = self._sites.locate(sys._getframe(2), is_module=subject.is_module)
+        around = calls[-1].stack if calls else None
+        stack = self._sites.locate(sys._getframe(2), is_module=subject.is_module, around=around)
+        depth = stack.depth
         if depth < 0:
             return None
         # An enclosing call always stands on a shallower stack; a deeper one left by an exception and never said so.
@@ -158,8 +160,9 @@ class Recorder(StepRecorder):
         else:
             self._framework.backward_ended()
         self._filter.call_begins(call)
-        if frames and self._needs_site(call):
-            call.site = self._site(frames)
+        if stack.frames and self._needs_site(call):
+            call.site = self._site(stack.frames)
+        call.stack = stack
         calls.append(call)
         return call
 
@@ -178,7 +181,7 @@ class Recorder(StepRecorder):
         if thread.busy:
             return None
         try:
-            depth = self._sites.depth(sys._getframe(1))
+            depth = self._sites.depth(sys._getframe(1), thread.calls[-1].stack if thread.calls else None)
             call = next((call for call in reversed(thread.calls) if call.depth <= depth), None)
             if call is None or call.subject is not subject or call.depth != depth:
                 return None
@@ -332,7 +335,7 @@ class Recorder(StepRecorder):
         if call.watch is not None and call.input_watch is not None:
             call.watch.restore()
             call.input_watch.settle(outputs)
-        call.watch = call.input_watch = call.handled = None
+        call.watch = call.input_watch = call.handled = call.stack = None
 
     def _record_output(self, call: Call, output: Any, parameters: Parameters) -> None:
         save, fields = self._filter.saves(call.forward), call.inputs

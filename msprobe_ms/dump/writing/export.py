@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from msprobe_ms.dump.names import DEBUG, INCOMPLETE, PARAMETERS_GRAD, RECOVERED
-from msprobe_ms.dump.writing.journal import JOURNAL_NAME, Contents, Envelope, IndexedEntry, is_being_written
+from msprobe_ms.dump.writing.journal import (
+    JOURNAL_NAME,
+    Contents,
+    Envelope,
+    IndexedEntry,
+    Kept,
+    is_being_written,
+    read_contents,
+)
 from msprobe_ms.dump.writing.json_text import Value, encode_text, value_text
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.files import Permissions
@@ -46,9 +54,14 @@ class Exported(NamedTuple):
 
 
 def export_into(
-    folder: Folder, *, progress: Progress | None = None, recovered: bool = False, incomplete: str = ""
+    folder: Folder,
+    *,
+    progress: Progress | None = None,
+    recovered: bool = False,
+    incomplete: str = "",
+    kept: Kept | None = None,
 ) -> Exported:
-    """Write the three files of ``folder`` from its journal.
+    """Write the three files of ``folder`` from its journal, which is not read for what was ``kept`` of it.
 
     ``recovered`` is noted in dump.json: its process died, what it would have recorded later is missing. So is
     ``incomplete``, which says what could not be recorded.
@@ -57,7 +70,7 @@ def export_into(
     """
     with folder.open(JOURNAL_NAME) as file, _quick(file) as journal:
         path = folder.path / JOURNAL_NAME
-        contents = Contents(journal, path)
+        contents = kept.contents if kept is not None and kept.is_of(journal) else read_contents(journal, path)
         envelope = contents.envelope
         if envelope is None:
             raise DumpFormatError(
@@ -106,7 +119,7 @@ def write_json(file: BinaryIO, value: Mapping[str, Value]) -> None:
     file.write(b"\n}" if value else b"{}")
 
 
-def _stack(contents: Contents) -> dict[str, list[list[str]]]:
+def _stack(contents: Contents) -> dict[str, list[Sequence[str]]]:
     names: dict[int, list[str]] = {}
     for name, part in contents.entries.items():
         if part.call_site is not None:

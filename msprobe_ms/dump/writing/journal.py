@@ -15,7 +15,7 @@ import json
 import os
 import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from errno import EBADF
 from functools import partial
 from pathlib import Path
@@ -69,8 +69,11 @@ class JournalWriter:
         # A signal handler that ends the recording may run in the middle of `append`.
         self._lock = threading.RLock()
         first = MAGIC + _record(kind, payload)
-        #: Bytes that readers take, unless somebody else writes into the file, cuts it, or the disk loses some.
-        self.length = len(first)
+        #: Bytes that readers take, and their CRC-32, unless somebody else writes into the file, cuts it, or the disk
+        #: loses some.
+        self.length, self._checksum = len(first), isal_zlib.crc32(first)
+        #: Records that `append` told nobody of, or has not told yet: something may have interrupted it.
+        self._untold = 0
         with folder.adding(name) as file:
             _lock(file.fileno())  # before anyone can see it
             file.write(first)
@@ -79,8 +82,8 @@ class JournalWriter:
         #: Where half a record begins that could not be taken back.
         self._torn: int | None = None
 
-    def append(self, kind: bytes, payload: bytes) -> None:
-        """Write one record.
+    def append(self, kind: bytes, payload: bytes, note: Callable[[int], None] | None = None) -> None:
+        """Write one record, then tell ``note`` where in the file its payload is, before the next is written.
 
         Raises OSError when the disk refuses (full, gone), ClosedError after `close`, ValueError where the record is
         longer than readers take; it is then not in the file.
@@ -93,21 +96,39 @@ class JournalWriter:
                     longest=_LONGEST - 1,
                 )
             )
-        record, written = _record(kind, payload), 0
+        record = _record(kind, payload)
         with self._lock:
             if (file := self._file.number) < 0:
                 raise ClosedError(EBADF, tr("the journal is closed"), self._name)
-            self._take_back()
-            end = os.lseek(file, 0, os.SEEK_END)
-            try:
-                while written < len(record):
-                    written += os.write(file, memoryview(record)[written:] if written else record)
-            except OSError:
-                self._torn = end
-                with suppress_own(OSError):  # before the next record, then
-                    self._take_back()
-                raise
+            if self._torn is not None:
+                self._take_back()
+            self._untold += 1
+            end = self._write(file, record)
             self.length += len(record)
+            self._checksum = isal_zlib.crc32(record, self._checksum)
+            if note is not None:
+                note(end + len(record) - len(payload))
+            if note is not None or kind == EXPORTED:
+                self._untold -= 1
+
+    def _write(self, file: int, record: bytes) -> int:
+        """Write a record at the end of the file; where it begins."""
+        end, written = os.lseek(file, 0, os.SEEK_END), 0
+        try:
+            while written < len(record):
+                written += os.write(file, memoryview(record)[written:] if written else record)
+        except OSError:
+            self._torn = end
+            with suppress_own(OSError):  # before the next record, then
+                self._take_back()
+            self._untold -= 1
+            raise
+        return end
+
+    def kept(self, contents: Contents) -> Kept | None:
+        """Return what was noted in ``contents`` of every record so far; None where something was not."""
+        with self._lock:
+            return None if self._untold else Kept(contents.copy(self.length), self._checksum)
 
     def _take_back(self) -> None:
         """Half a record would hide every later one from readers."""
@@ -260,68 +281,118 @@ def _loaded(text: bytes) -> Any:
 class Contents:
     """An index of a journal: what export needs, without the entries' text."""
 
-    def __init__(self, journal: BinaryIO, path: Path) -> None:
-        """Read an open journal; errors name ``path``. Raises DumpFormatError for what is none of a dump."""
+    def __init__(self) -> None:
         self.envelope: Envelope | None = None
         #: Bytes to the end of the last whole record.
         self.length = 0
-        self.call_sites: dict[int, list[str]] = {}
+        self.call_sites: dict[int, Sequence[str]] = {}
         #: Entry name → its fields' places; in order of each entry's *last* part, which is when its call was complete,
         #: but for parts that stay.
         self.entries: dict[str, IndexedEntry] = {}
-        for record in read_records(journal, path):
-            self.length = record.offset + len(record.payload)
-            try:
-                self._add(record)
-            except (ValueError, TypeError, RecursionError) as error:
-                place = tr("the record at byte {offset}", offset=record.offset)
-                raise DumpFormatError(
-                    tr(
-                        "{path}: {place} is not one of a dump ({error}); nothing can be exported",
-                        path=path,
-                        place=place,
-                        error=error,
-                    )
-                ) from error
 
-    def _add(self, record: Record) -> None:
-        if record.kind == ENTRY:
-            self._add_entry(record.payload, record.offset)
-        elif record.kind == CALL_SITE:
-            number, frames = json.loads(record.payload)
-            if type(number) is not int or type(frames) is not list:
-                raise ValueError(tr("a call site is a number and a list of frames"))
-            self.call_sites[number] = frames
-        elif record.kind == ENVELOPE:
-            self.envelope = Envelope(*json.loads(record.payload))
+    def copy(self, length: int) -> Contents:
+        """Return the same, to the end of ``length`` bytes, which what is added here changes no more."""
+        other = Contents()
+        other.envelope, other.length = self.envelope, length
+        other.call_sites, other.entries = dict(self.call_sites), dict(self.entries)
+        return other
 
-    def _add_entry(self, payload: bytes, offset: int) -> None:
-        head, _, _ = payload.partition(b"\n")
-        name, parent, site, lengths, stays = _loaded(head)
-        if (
-            type(name) is not str
-            or not (parent is None or type(parent) is str)
-            or not (site is None or type(site) is int)
-        ):
-            raise ValueError(tr("the name of an entry or of its parent is no text, or its call site no number"))
+    def add_entry(
+        self,
+        name: str,
+        parent: str | None,
+        site: int | None,
+        fields: Iterable[tuple[str, int]],
+        position: int,
+        *,
+        stays: bool = False,
+    ) -> int:
+        """Add an entry, or a further part of one, whose ``fields``, names and lengths of texts, begin at ``position``.
+
+        Return where they end.
+        """
         earlier = self.entries.get(name) if stays else self.entries.pop(name, None)
-        fields = {} if earlier is None else earlier.fields
-        position = offset + len(head) + 1
-        for field, length in lengths:
-            if type(field) is not str or type(length) is not int or length < 0:
-                raise ValueError(tr("a field of {name} has no name or no length", name=name))
-            fields[intern(field)] = (position, length)
+        places = {} if earlier is None else dict(earlier.fields)
+        for field, length in fields:
+            places[field] = (position, length)
             position += length
-        if position != offset + len(payload):
-            raise ValueError(tr("the fields of {name} end at byte {position}", name=name, position=position))
         if earlier is not None:
             parent, site = earlier.parent or parent, site if earlier.call_site is None else earlier.call_site
-        self.entries[name] = IndexedEntry(fields, parent and intern(parent), site)
-        if stays and earlier is not None:
-            return
+        self.entries[name] = IndexedEntry(places, parent, site)
+        if not (stays and earlier is not None):
+            self._move_enclosing(name, parent)
+        return position
+
+    def _move_enclosing(self, name: str, parent: str | None) -> None:
         # A module's own gradients may be complete before those of a call in it; it stands after the call all the same.
-        moved = {name}
-        while parent is not None and parent not in moved and (enclosing := self.entries.pop(parent, None)) is not None:
-            self.entries[parent] = enclosing
+        entries, moved = self.entries, {name}
+        while parent is not None and parent not in moved and (enclosing := entries.pop(parent, None)) is not None:
+            entries[parent] = enclosing
             moved.add(parent)
             parent = enclosing.parent
+
+
+class Kept(NamedTuple):
+    """An index that was kept while a journal was written, and the CRC-32 of all that it is of."""
+
+    contents: Contents
+    checksum: int
+
+    def is_of(self, journal: BinaryIO) -> bool:
+        """Whether an open journal is, byte for byte, what was written."""
+        journal.seek(0)
+        length = checksum = 0
+        while part := journal.read(_PART):
+            length, checksum = length + len(part), isal_zlib.crc32(part, checksum)
+        return (length, checksum) == (self.contents.length, self.checksum)
+
+
+#: Bytes of a journal that are read at once.
+_PART = 1 << 20
+
+
+def read_contents(journal: BinaryIO, path: Path) -> Contents:
+    """Read the index of an open journal; errors name ``path``. Raises DumpFormatError for what is none of a dump."""
+    contents = Contents()
+    for record in read_records(journal, path):
+        contents.length = record.offset + len(record.payload)
+        try:
+            _add(contents, record)
+        except (ValueError, TypeError, RecursionError) as error:
+            place = tr("the record at byte {offset}", offset=record.offset)
+            raise DumpFormatError(
+                tr(
+                    "{path}: {place} is not one of a dump ({error}); nothing can be exported",
+                    path=path,
+                    place=place,
+                    error=error,
+                )
+            ) from error
+    return contents
+
+
+def _add(contents: Contents, record: Record) -> None:
+    if record.kind == ENTRY:
+        _add_entry(contents, record.payload, record.offset)
+    elif record.kind == CALL_SITE:
+        number, frames = json.loads(record.payload)
+        if type(number) is not int or type(frames) is not list:
+            raise ValueError(tr("a call site is a number and a list of frames"))
+        contents.call_sites[number] = frames
+    elif record.kind == ENVELOPE:
+        contents.envelope = Envelope(*json.loads(record.payload))
+
+
+def _add_entry(contents: Contents, payload: bytes, offset: int) -> None:
+    head, _, _ = payload.partition(b"\n")
+    name, parent, site, lengths, stays = _loaded(head)
+    if type(name) is not str or not (parent is None or type(parent) is str) or not (site is None or type(site) is int):
+        raise ValueError(tr("the name of an entry or of its parent is no text, or its call site no number"))
+    fields = []
+    for field, length in lengths:
+        if type(field) is not str or type(length) is not int or length < 0:
+            raise ValueError(tr("a field of {name} has no name or no length", name=name))
+        fields.append((intern(field), length))
+    position = contents.add_entry(name, parent and intern(parent), site, fields, offset + len(head) + 1, stays=stays)
+    if position != offset + len(payload):
+        raise ValueError(tr("the fields of {name} end at byte {position}", name=name, position=position))

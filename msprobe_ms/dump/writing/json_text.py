@@ -6,8 +6,9 @@ An entry is turned into text once, when it is stored; the journal holds that tex
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from json.encoder import encode_basestring_ascii
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.dump.names import SKETCH, STRIDE
@@ -158,7 +159,8 @@ def _leaf_text(leaf: TensorLeaf, depth: int) -> str:
 _BEFORE_SKETCH, _BEFORE_FILE = (f',{_BREAKS[LEAF_LEVEL + 1]}"{key}": '.encode() for key in (SKETCH, "data_name"))
 
 
-def leaf_frame(kind: str, dtype: str, shape: Sequence[int], requires_grad: bool | None) -> tuple[bytes, ...]:
+@lru_cache(maxsize=1 << 10)  # those of one step are those of the next
+def leaf_frame(kind: str, dtype: str, shape: tuple[int, ...], requires_grad: bool | None) -> tuple[bytes, ...]:
     """Return what stands around the figures in the text of a leaf at `LEAF_LEVEL`.
 
     Before Max, Min, Mean and Norm, behind Norm, before the sketch, and at the end.
@@ -166,6 +168,16 @@ def leaf_frame(kind: str, dtype: str, shape: Sequence[int], requires_grad: bool 
     leaf = TensorLeaf(kind, dtype, shape, "@", "@", "@", "@", requires_grad, sketch="@")
     maximum, minimum, mean, norm, rest, end = _leaf_text(leaf, LEAF_LEVEL).encode().split(b'"@"')
     return maximum, minimum, mean, norm, rest.removesuffix(_BEFORE_SKETCH), _BEFORE_SKETCH, end
+
+
+def number_frame() -> tuple[bytes, ...]:
+    """Return what stands around numbers in the text of a leaf at `LEAF_LEVEL` that is of one.
+
+    The whole of None, what stands before a bool, an int and a float, and behind each.
+    """
+    leaves = ({"type": kind, "value": None} for kind in ("bool", "int", "float"))
+    parts = [value_text(leaf, LEAF_LEVEL).encode().rpartition(b"null") for leaf in leaves]
+    return (value_text(None, LEAF_LEVEL).encode(), *(before for before, _, _ in parts), parts[0][2])
 
 
 def _statistic_text(value: EntryStatistic) -> str:
@@ -201,15 +213,27 @@ def field_text(name: str, value: Value | Whole) -> bytes:
     """One field of an entry, ``"input_args": […]``, indented for its place in dump.json."""
     if isinstance(value, Whole):
         return _encoded(value_text(value.value, FIELD_LEVEL - 1))
-    head = f"{' ' * FIELD_LEVEL}{encode_text(name)}: "
     # Nearly all are lists of leaves that are at hand, which are strung together as they are.
     if value and isinstance(value, list):
-        members, (begin, end) = list(map(_member, value)), _LIST
-    elif value and isinstance(value, dict):
-        members, (begin, end) = [_named(key, each) for key, each in value.items()], _OBJECT
-    else:
-        return _encoded(head + value_text(value, FIELD_LEVEL))
-    return b"".join(((head + begin).encode(), _NEXT.join(members), end))
+        begin, end = _LIST
+        return b"".join((_head(name, begin), _strung(value), end))
+    if value and isinstance(value, dict):
+        begin, end = _OBJECT
+        named = [_named(key, each) for key, each in value.items()]
+        return b"".join((_head(name, begin), _NEXT.join(named), end))
+    return _head(name, "") + _encoded(value_text(value, FIELD_LEVEL))
+
+
+@lru_cache(maxsize=1 << 10)  # those of one entry are those of the next
+def _head(name: str, begin: str) -> bytes:
+    return _encoded(f"{' ' * FIELD_LEVEL}{encode_text(name)}: {begin}")
+
+
+def _strung(values: list[Any]) -> bytes:
+    try:
+        return _NEXT.join(values)
+    except TypeError:  # not all of them are text
+        return _NEXT.join(map(_member, values))
 
 
 def _member(value: Value) -> bytes:

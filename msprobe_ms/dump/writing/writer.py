@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from errno import EEXIST, ENOENT, ENOTEMPTY
+from functools import partial
 from pathlib import Path
 
 from msprobe_ms.dump.names import BESIDE, EARLIER
@@ -15,6 +16,7 @@ from msprobe_ms.dump.writing.journal import (
     ENTRY,
     ENVELOPE,
     JOURNAL_NAME,
+    Contents,
     Envelope,
     JournalWriter,
     encode_call_site,
@@ -30,6 +32,12 @@ from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.interruptions import suppress_own
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.translation import tr
+
+_entry: Callable[..., tuple[bytes, list[tuple[str, int]], int] | None] | None
+try:
+    from msprobe_ms.dump.writing._records import entry as _entry
+except ImportError:  # it was installed without a compiler
+    _entry = None
 
 #: Bytes that the index of a journal takes for an entry (with what `MemoryBudget` adds for anything), and for a frame,
 #: as measured with some room.
@@ -68,13 +76,27 @@ class EntryPart:
     complete: bool = True
     stays: bool = False
     _record: bytes = field(default=b"", init=False, repr=False)
+    _lengths: Sequence[tuple[str, int]] = field(default=(), init=False, repr=False)
+    _head: int = field(default=0, init=False, repr=False)
 
     def encode(self) -> bytes:
         """Encode the part as a record of a journal, once: a second call gives the same bytes."""
         if not self._record:
-            texts = [(name, field_text(name, value)) for name, value in self.fields]
-            self._record = encode_entry(self.name, texts, self.parent, self.call_site, stays=self.stays)
+            made = _entry and _entry(self.name, self.parent, self.call_site, self.stays, self.fields)
+            self._record, self._lengths, self._head = made or self._encoded()
         return self._record
+
+    def _encoded(self) -> tuple[bytes, Sequence[tuple[str, int]], int]:
+        """The record, names and lengths of the fields' texts in it, and where the first of them begins."""
+        texts = [(name, field_text(name, value)) for name, value in self.fields]
+        record = encode_entry(self.name, texts, self.parent, self.call_site, stays=self.stays)
+        lengths = [(name, len(text)) for name, text in texts]
+        return record, lengths, len(record) - sum(length for _, length in lengths)
+
+    def note(self, contents: Contents, offset: int) -> None:
+        """Add the part to an index, once its record is at ``offset`` of a journal."""
+        place = offset + self._head
+        contents.add_entry(self.name, self.parent, self.call_site, self._lengths, place, stays=self.stays)
 
 
 class DumpStore:
@@ -110,6 +132,8 @@ class DumpStore:
         self.entries = 0
         self._memory = memory or MemoryBudget(1 << 40)
         self._index_is_full = False
+        #: Kept as records are written, so that the journal need not be read for it.
+        self._contents = Contents()
         #: Entries of which another part is expected.
         self._begun: set[str] = set()
         #: Entries in dump.json as it is; `entries` counts their parts.
@@ -122,7 +146,8 @@ class DumpStore:
         for left in reversed(range(_TRIES)):
             _make(place, permissions)
             data_dir = str((place / TENSOR_FOLDER).resolve()) if tensors else None
-            envelope = encode_envelope(Envelope(task, level, framework, data_dir, extra_info))
+            self._contents.envelope = Envelope(task, level, framework, data_dir, extra_info)
+            envelope = encode_envelope(self._contents.envelope)
             try:
                 #: Whatever is written goes through it.
                 self.files = Folder(place, permissions)
@@ -149,7 +174,8 @@ class DumpStore:
         """Record a call site. Raises OSError when the disk refuses, OutOfMemory when the index is full."""
         if not self._memory.stay(sum(map(len, frames)) + _FRAME * len(frames)):
             raise self._no_room()
-        self._journal.append(CALL_SITE, encode_call_site(number, frames))
+        sites = self._contents.call_sites
+        self._journal.append(CALL_SITE, encode_call_site(number, frames), lambda _: sites.update({number: frames}))
 
     def entry(self, part: EntryPart) -> None:
         """Record an entry, or a further part of one. Raises OSError when the disk refuses, OutOfMemory when the index
@@ -160,7 +186,7 @@ class DumpStore:
             self._index_is_full = self._index_is_full or not self._memory.stay(_ENTRY + len(name))
             if self._index_is_full:
                 raise self._no_room()
-        self._journal.append(ENTRY, record)
+        self._journal.append(ENTRY, record, partial(part.note, self._contents))
         self.entries += 1
         if part.complete:
             self._begun.discard(name)
@@ -209,7 +235,8 @@ class DumpStore:
                     ENOENT, tr("the dump was moved or removed while it was written"), str(self.folder)
                 )
             written = self._journal.length
-            exported = export_into(self.files, progress=progress, incomplete=self.incomplete)
+            kept = self._journal.kept(self._contents)
+            exported = export_into(self.files, progress=progress, incomplete=self.incomplete, kept=kept)
             if exported.journal < written and not self.incomplete:
                 self._warn_of_damage(exported.journal, written)
                 state = self.entries, self.incomplete

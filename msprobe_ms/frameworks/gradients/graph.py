@@ -178,21 +178,22 @@ def _consumers(
     """The nodes between ``roots`` and the watched edges that use them, with ``(position among its inputs, slot)``."""
     found: list[tuple[Any, Places]] = []
     seen = {key for key, _ in slots}
-    waiting: list[Any] = []
+    #: Nodes and what they send gradients to, which is asked for once: frameworks make it anew each time.
+    waiting: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
 
     def meet(node: Any) -> None:
         key = graph.key(node)
         if key not in seen:
             seen.add(key)
-            if not graph.is_leaf(node) and graph.number(node, floor + 1) > floor:
-                waiting.append(node)
+            if graph.number(node, floor + 1) > floor and (following := node.next_functions):
+                waiting.append((node, following))
 
     for root in roots:
         meet(root)
     while waiting:
-        node = waiting.pop()
+        node, following = waiting.pop()
         places: Places = []
-        for position, (older, number) in enumerate(node.next_functions):
+        for position, (older, number) in enumerate(following):
             if older is None:
                 continue
             hits = slots.get((graph.key(older), number))
@@ -254,7 +255,7 @@ class InnerUses:
                     continue
                 key = graph.key(older)
                 places += [(position, slot) for slot in slots.get((key, number), ())]
-                if key not in seen and not graph.is_leaf(older) and graph.number(older, oldest + 1) > oldest:
+                if key not in seen and graph.number(older, oldest + 1) > oldest and not graph.is_leaf(older):
                     seen.add(key)
                     waiting.append(older)
             if places:

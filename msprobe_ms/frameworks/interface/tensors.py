@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from msprobe_ms.arrays.one_pass import Elements
+from msprobe_ms.arrays.one_pass import Elements, Places
 from msprobe_ms.arrays.repetition import Distinct, distinct
 from msprobe_ms.arrays.statistics import parts
 from msprobe_ms.arrays.torch_writing import BytesWriter
@@ -60,6 +60,11 @@ class TensorInterface(ABC):
         None for others, which are looked at closer: those without memory of their own, of users' classes, on devices,
         and what is read in parts. Asked for only where `one_pass` is built.
         """
+        return None
+
+    def places(self) -> Places | None:
+        """Return by which functions ``elements`` and ``requires_grad`` are told of most tensors; None where they are
+        not. Asked for only where `one_pass` is built."""
         return None
 
     def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:

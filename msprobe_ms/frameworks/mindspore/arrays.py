@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter, methodcaller
 from typing import Any
 
 import mindspore
@@ -13,7 +14,7 @@ from packaging.version import Version
 
 from msprobe_ms.arrays.dtypes import narrow_width, parse_dtype, widen
 from msprobe_ms.arrays.npy import PLAIN_DTYPES
-from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, kind_of
+from msprobe_ms.arrays.one_pass import Elements, Kind, Places, elements_at, kind_of
 from msprobe_ms.arrays.statistics import parts
 
 #: Dtypes whose memory MindSpore hands to others; from 2.8 on.
@@ -136,6 +137,19 @@ def elements(tensor: Any) -> Elements | None:
         return None
     strides = None if _is_contiguous(tensor) else _strides(tensor)
     return elements_at(_address(tensor), kind, tuple(tensor.shape), strides)
+
+
+#: How the same is told of most tensors; None where it is not.
+PLACES = (
+    None
+    if not _HAS_ADDRESSES
+    else Places(
+        types=_COMMON, instead=_METHODS, expected=(),
+        dtype=attrgetter("dtype"), kinds=_KINDS,
+        storage=_storage, begin=None, held=methodcaller("nbytes"), offset=_offset,
+        is_contiguous=_is_contiguous, shape=attrgetter("shape"), strides=_strides, address=_address,
+    )
+)  # fmt: skip
 
 
 def in_parts(tensor: Any) -> Iterator[np.ndarray]:

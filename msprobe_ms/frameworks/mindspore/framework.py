@@ -17,7 +17,7 @@ from mindspore.communication import GlobalComm, comm_func, get_process_group_ran
 from mindspore.ops import Primitive
 
 from msprobe_ms.arrays.npy import write_npy, write_npy_bytes, write_npy_in_parts
-from msprobe_ms.arrays.one_pass import Elements
+from msprobe_ms.arrays.one_pass import Elements, Places
 from msprobe_ms.arrays.torch_writing import BytesWriter
 from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.frameworks.base import Framework
@@ -110,6 +110,9 @@ class MindSpore(Framework):
 
     def elements(self, tensor: Any) -> Elements | None:
         return None if self._on_device else arrays.elements(tensor)
+
+    def places(self) -> Places | None:
+        return None if self._on_device else arrays.PLACES
 
     def copies(self, tensor: Any) -> bool:
         on_host = mindspore.get_context("device_target") == "CPU"

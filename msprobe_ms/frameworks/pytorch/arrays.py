@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from msprobe_ms.arrays.one_pass import Kind, kind_of
+from msprobe_ms.arrays.one_pass import Kind, Places, kind_of
 from msprobe_ms.arrays.repetition import distinct
 from msprobe_ms.arrays.statistics import LARGE
-from msprobe_ms.frameworks.pytorch.genuine import COMMON
+from msprobe_ms.frameworks.pytorch.genuine import COMMON, own
 from msprobe_ms.support.interruptions import interrupts
 
 #: How the names of dtypes begin whose elements are no numbers.
@@ -27,6 +27,18 @@ WIDER: dict[torch.dtype, torch.dtype] = {torch.bfloat16: torch.float32, torch.co
 KINDS: dict[torch.dtype, Kind] = {
     dtype: kind for dtype in vars(torch).values() if isinstance(dtype, torch.dtype) and (kind := kind_of(str(dtype)))
 }
+
+#: How most tensors tell where their elements lie.
+PLACES = Places(
+    types=COMMON, instead=None,
+    expected=(
+        (own("is_cpu"), True), (own("layout"), torch.strided), (own("is_neg"), False), (own("is_nested"), False)
+    ),
+    dtype=own("dtype"), kinds=KINDS,
+    storage=own("untyped_storage"), begin=torch.UntypedStorage.data_ptr, held=torch.UntypedStorage.nbytes,
+    offset=own("storage_offset"), is_contiguous=own("is_contiguous"), shape=own("shape"), strides=own("stride"),
+    address=own("data_ptr"), requires_grad=own("requires_grad"),
+)  # fmt: skip
 
 #: The dtypes of numbers; others, packed ones for instance, have no figures.
 NUMBERS = frozenset((*KINDS, *WIDER, torch.complex64, torch.complex128))

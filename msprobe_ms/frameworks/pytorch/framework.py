@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
-from msprobe_ms.arrays.one_pass import Elements, elements_at, is_built
+from msprobe_ms.arrays.one_pass import Elements, Places, elements_at, is_built
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
 from msprobe_ms.arrays.statistics import checksum, statistics, summary, summary_of
 from msprobe_ms.arrays.torch_writing import BytesWriter, torch_writer
@@ -32,6 +32,7 @@ from msprobe_ms.frameworks.pytorch.acl_dump import AclDump
 from msprobe_ms.frameworks.pytorch.arrays import (
     KINDS,
     NUMBERS,
+    PLACES,
     SAVED_AS,
     WIDER,
     as_array,
@@ -139,6 +140,9 @@ class PyTorch(TorchModules):
         if address + (tensor.nbytes if contiguous else extent(tensor)) > begin + storage.nbytes():
             return None
         return elements_at(address, kind, tuple(tensor.shape), None if contiguous else tensor.stride())
+
+    def places(self) -> Places | None:
+        return PLACES
 
     def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:
         if tensor.is_cpu and type(tensor) in COMMON and tensor.layout is torch.strided:

@@ -7,6 +7,7 @@ of itself is all there is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -26,6 +27,8 @@ requires_grad, grad_fn, output_number = (
 base, is_nested, layout = (vars(_BASE)[name].__get__ for name in ("_base", "is_nested", "layout"))
 backward_hooks = vars(_BASE)["_backward_hooks"].__get__
 size, stride, storage_offset = _BASE.size, _BASE.stride, _BASE.storage_offset
+#: What the class has under a name: a method, or an attribute written in C.
+own: Callable[[str], Any] = vars(_BASE).__getitem__
 register_hook = torch.Tensor.register_hook
 _as_subclass = _BASE.as_subclass
 

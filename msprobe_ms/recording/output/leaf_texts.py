@@ -2,28 +2,62 @@
 
 from __future__ import annotations
 
-from msprobe_ms.arrays.one_pass import Elements, leaf_text
-from msprobe_ms.dump.writing.json_text import leaf_frame
+from collections.abc import Sequence
+from typing import Any
+
+from msprobe_ms.arrays.one_pass import Elements, Places, leaf_text, leaf_texts
+from msprobe_ms.dump.writing.json_text import leaf_frame, number_frame
+from msprobe_ms.support.interruptions import interrupts
 
 #: Frames of leaves that are kept; a step of a network has some dozens.
 _MOST_FRAMES = 1000
 
+#: Dtype, shape and whether a gradient is required.
+_Key = tuple[str, tuple[int, ...], bool | None]
+
+
+class _Frames(dict[_Key, tuple[bytes, ...]]):
+    """What stands around the figures in the text of a leaf."""
+
+    def __init__(self, tensor_type: str) -> None:
+        super().__init__()
+        self._tensor_type = tensor_type
+
+    def __missing__(self, key: _Key) -> tuple[bytes, ...]:
+        dtype, shape, requires_grad = key
+        sizes = tuple(shape)
+        frame = leaf_frame(self._tensor_type, dtype, sizes, requires_grad)
+        if len(self) < _MOST_FRAMES:
+            self[dtype, sizes, requires_grad] = frame
+        return frame
+
 
 class LeafTexts:
-    """Makes the texts of leaves of one type of tensors."""
+    """Makes the texts of leaves of one type of tensors.
 
-    def __init__(self, tensor_type: str, *, sketch: bool) -> None:
-        self._tensor_type = tensor_type
+    ``places``: how a framework tells where their elements lie; None where only `of` is to be called.
+    """
+
+    def __init__(self, tensor_type: str, places: Places | None = None, *, sketch: bool) -> None:
         self._sketch = sketch
-        #: Of dtype, shape and whether a gradient is required: what stands around the figures in the text of a leaf.
-        self._frames: dict[tuple[str, tuple[int, ...], bool | None], tuple[bytes, ...]] = {}
+        self._places = places
+        self._frames = _Frames(tensor_type)
+        self._numbers = number_frame()
 
     def of(self, elements: Elements, requires_grad: bool | None) -> bytes:
         """The leaf of a tensor, as `Value` has it."""
-        key = elements.dtype, elements.shape, requires_grad
-        frame = self._frames.get(key)
-        if frame is None:
-            frame = leaf_frame(self._tensor_type, *key)
-            if len(self._frames) < _MOST_FRAMES:
-                self._frames[key] = frame
-        return leaf_text(elements, frame, sketch=self._sketch)
+        return leaf_text(elements, self._frames[elements.dtype, elements.shape, requires_grad], sketch=self._sketch)
+
+    def of_all(self, values: Sequence[Any]) -> list[bytes | None] | None:
+        """The leaves of a list or tuple of tensors and numbers; None for a tensor that is out of the ordinary.
+
+        None where there is anything else among them, and where a framework does not tell.
+        """
+        if self._places is None:
+            return None
+        try:
+            return leaf_texts(values, self._places, self._frames, self._numbers, sketch=self._sketch)
+        except Exception as error:  # each by itself, then
+            if isinstance(error, (MemoryError, RecursionError)) or interrupts(error):
+                raise
+            return None

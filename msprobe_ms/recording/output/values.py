@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
@@ -75,7 +75,8 @@ class ValueSerializer:
         self._strides = strides
         self._said_cut = False
         self._as_text = as_text and is_built() and not (md5 or strides)
-        self._texts = LeafTexts(framework.dialect.tensor_type, sketch=sketch)
+        places = framework.places() if self._as_text else None
+        self._texts = LeafTexts(framework.dialect.tensor_type, places, sketch=sketch)
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
@@ -108,6 +109,8 @@ class ValueSerializer:
 
     def build_all(self, values: Sequence[Any], entry: str, category: str, save: bool) -> Value:
         """The leaves of a call's arguments or results, a list or tuple."""
+        if not save and type(values) in _BUILT_IN and (found := self.at_once(values, entry, category)) is not None:
+            return found
         if type(values) in _BUILT_IN and self._is_flat(values):
             return [
                 plain_leaf(value) if type(value) in _NUMBERS else self._leaf(value, entry, category, path, save)
@@ -117,12 +120,26 @@ class ValueSerializer:
 
     def build_named(self, values: dict[str, Any], entry: str, category: str, save: bool) -> Value:
         """The leaves of a call's named arguments, or of a module's parameters."""
+        if not save and (found := self.at_once(list(values.values()), entry, category)) is not None:
+            return dict(zip(names_of(list(values)), found, strict=True))
         if not self._is_flat(values.values()):
             return self.build(values, entry, category, (), save)
         return {
             name: plain_leaf(value) if type(value) in _NUMBERS else self._leaf(value, entry, category, (name,), save)
             for name, value in zip(names_of(list(values)), values.values(), strict=True)
         }
+
+    def at_once(self, values: Sequence[Any], entry: str, category: str) -> list[Value] | None:
+        """The leaves of few tensors and numbers, of which no files are written; None where they are something else."""
+        if not self._as_text or len(values) > len(_PLACES):
+            return None
+        texts = self._texts.of_all(values)
+        if texts is None or None not in texts:  # as a rule
+            return cast("list[Value] | None", texts)
+        return [
+            self._leaf(value, entry, category, path, save=False) if text is None else text
+            for text, value, path in zip(texts, values, _PLACES, strict=False)
+        ]
 
     def _is_flat(self, values: Collection[Any]) -> bool:
         """Whether they are few, and tensors and numbers alone, for which nothing is walked."""
@@ -148,6 +165,8 @@ class ValueSerializer:
     def tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf of a tensor; of a nested one the leaves of those that it consists of."""
         framework, own = self.framework, tensor
+        if self._as_text and not save and (texts := self._texts.of_all((tensor,))) and texts[0] is not None:
+            return texts[0]
         if self._as_text and (elements := framework.elements(tensor)) is not None:
             if not save:
                 return self._texts.of(elements, framework.requires_grad(tensor))

@@ -329,7 +329,7 @@ class PerturbingRecorder:
             )  # fmt: skip
 
     def _site(self) -> Sequence[tuple[CodeType, int]]:
-        return self._sites.locate(sys._getframe(1), is_module=False)[1]
+        return self._sites.locate(sys._getframe(1), is_module=False).frames
 
     def _seed(self, call: CheckedCall) -> int:
         """Another for each call, the same in every run."""

@@ -108,6 +108,8 @@ class Scope:
     def __init__(self, span: Range | None) -> None:
         first, last, self._includes_last = span or Range(None, None)
         self._opens, self._closes = _end(first), _end(last)
+        #: Whether every call belongs to it.
+        self._is_all = first is None and last is None
         #: Included last entries that have begun and not ended.
         self._running: set[str] = set()
         self.is_open = first is None
@@ -118,6 +120,8 @@ class Scope:
 
     def begins(self, name: str) -> bool:
         """Tell that a call begins; whether it belongs to the range."""
+        if self._is_all:
+            return True
         if self._opens(name):
             self.is_open = self.began = True
         if self._closes(name):
@@ -140,7 +144,7 @@ class Scope:
 
     def bounds(self, name: str) -> bool:
         """Whether the range may open or close with this entry."""
-        return self._opens(name) or self._closes(name)
+        return not self._is_all and (self._opens(name) or self._closes(name))
 
 
 def _end(text: str | None) -> Matcher:

@@ -133,9 +133,9 @@ def test_numbers_are_given_once() -> None:
     sites = CallSites((), (), keep_frames=True)
     here = sys._getframe()
     found = [sites.locate(here, is_module=False) for _ in range(2)]
-    numbers = [sites.number(frames) for _, frames in found]
+    numbers = [sites.number(stack.frames) for stack in found]
     # Two lines of one function would be two sites; the same line is one.
-    assert found[0][0] == found[1][0]
+    assert found[0].depth == found[1].depth
     assert numbers[0][0] == numbers[1][0] == 0
     assert numbers[0][1] is not None
     assert numbers[1][1] is None
@@ -145,7 +145,7 @@ def test_depth_grows_with_the_stack() -> None:
     sites = CallSites((), (), keep_frames=False)
 
     def depth(levels: int) -> int:
-        return depth(levels - 1) if levels else sites.locate(sys._getframe(), is_module=False)[0]
+        return depth(levels - 1) if levels else sites.locate(sys._getframe(), is_module=False).depth
 
     assert [depth(levels) - depth(0) for levels in range(4)] == [0, 1, 2, 3]
-    assert sites.locate(sys._getframe(), is_module=False)[1] == []
+    assert sites.locate(sys._getframe(), is_module=False).frames == []

@@ -19,17 +19,19 @@ from hypothesis import strategies as st
 
 from msprobe_ms.arrays.npy import write_npy
 from msprobe_ms.dump.names import INCOMPLETE
-from msprobe_ms.dump.writing import journal
+from msprobe_ms.dump.writing import journal, writer
 from msprobe_ms.dump.writing.export import export
 from msprobe_ms.dump.writing.journal import (
     CALL_SITE,
     ENTRY,
     ENVELOPE,
     JOURNAL_NAME,
+    Contents,
     Envelope,
     JournalWriter,
     encode_entry,
     encode_envelope,
+    read_contents,
 )
 from msprobe_ms.dump.writing.writer import DumpStore, EntryPart, process_folder
 from msprobe_ms.support.errors import DumpFormatError
@@ -549,3 +551,87 @@ def test_a_journal_that_is_damaged_while_it_is_written(
     assert len(dump["data"]) == (3 if damage == "appended to" else 2)
     assert "damaged while it was written" in dump[INCOMPLETE]
     assert "what was recorded after that is not in the dump" in caplog.text
+
+
+def test_an_index_that_is_kept_is_the_one_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = DumpStore(tmp_path / "rank0", task="statistics", level="mix", framework="pytorch", tensors=False)
+    outer, inner = "Module.a.A.{}.0", "Module.a.b.B.{}.0"
+    store.call_site(0, ["File a.py, line 1, in f, \n f()"])
+    store.entry(EntryPart(inner.format("forward"), [("input_args", [1])], outer.format("forward"), 0))
+    store.entry(EntryPart(outer.format("forward"), [("input_args", [])], None, 0))
+    store.entry(EntryPart(outer.format("backward"), [("input", [None])]))
+    store.entry(EntryPart(inner.format("backward"), [("input", [None])], outer.format("backward"), complete=False))
+    store.entry(EntryPart(inner.format("backward"), [("input", [2]), ("output", [3])], outer.format("backward")))
+    store.entry(EntryPart(outer.format("backward"), [("output", [b"4"])], stays=True))
+    kept = store._journal.kept(store._contents)
+    with (tmp_path / "rank0" / JOURNAL_NAME).open("rb") as file:
+        read = read_contents(file, tmp_path)
+        assert kept is not None
+        assert kept.is_of(file)
+    for name in ("envelope", "length", "call_sites"):
+        assert getattr(kept.contents, name) == getattr(read, name)
+    assert list(kept.contents.entries.items()) == list(read.entries.items())
+    monkeypatch.setattr("msprobe_ms.dump.writing.export.read_contents", None)  # it is not read again
+    store.close()
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
+def test_a_record_that_was_not_noted_is_read(
+    raised: type[BaseException], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = DumpStore(tmp_path / "rank0", task="statistics", level="mix", framework="pytorch", tensors=False)
+    store.entry(EntryPart("a", []))
+
+    def interrupted(*_: Any, **__: Any) -> int:
+        raise raised
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Contents, "add_entry", interrupted)
+        with pytest.raises(raised):
+            store.entry(EntryPart("b", []))
+    store.entry(EntryPart("c", []))
+    store.close()
+    assert list(json.loads((tmp_path / "rank0" / "dump.json").read_text())["data"]) == ["a", "b", "c"]
+
+
+texts = st.text(st.characters(codec=None), max_size=8)
+leaves = st.lists(st.none() | st.binary(max_size=8), max_size=3)
+plain = leaves | st.dictionaries(texts, st.none() | st.binary(max_size=8), max_size=3)
+odd = st.booleans() | st.lists(st.integers() | texts, max_size=2) | st.dictionaries(texts, st.integers(), max_size=2)
+
+
+@given(
+    name=texts, parent=st.none() | texts, site=st.none() | st.integers(0, 1 << 40), stays=st.booleans(),
+    fields=st.lists(st.tuples(texts, plain | odd), max_size=3),
+)  # fmt: skip
+def test_records_made_in_c_are_those_of_python(
+    name: str, parent: str | None, site: int | None, stays: bool, fields: list[tuple[str, Any]]
+) -> None:
+    def encoded(text: Any) -> Any:
+        return text.decode("latin-1").encode() if isinstance(text, bytes) else text
+
+    fields = [
+        (field, [encoded(each) for each in value] if isinstance(value, list) else
+         {key: encoded(each) for key, each in value.items()} if isinstance(value, dict) else value)
+        for field, value in fields
+    ]  # fmt: skip
+    part = EntryPart(name, fields, parent, site, stays=stays)
+    assert part.encode() == part._encoded()[0]
+    assert (part._record, part._lengths, part._head) == part._encoded()
+
+
+@pytest.mark.skipif(writer._entry is None, reason="the extension is not built")
+def test_which_records_are_made_in_c() -> None:
+    assert writer._entry is not None
+    for fields in ([], [("a", [])], [("a", {}), ("b", [b"1", None])], ((("a", {"b": b"1"})),)):
+        assert writer._entry("a", None, None, False, fields) is not None
+    for name, field in (
+        ("ü", ("a", [])),
+        ("a", ("a", True)),
+        ("a", ("a", [1])),
+        ("a", ("\ud800", [])),
+        ("a", ('"', [])),
+    ):
+        assert writer._entry(name, None, None, False, [field]) is None
+    with pytest.raises(TypeError):
+        writer._entry("a", None, None, False)  # type: ignore[call-arg]
