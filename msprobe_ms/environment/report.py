@@ -94,8 +94,8 @@ def environment_lines(rows: Sequence[ConfigRow], gaps: Sequence[str] = ()) -> It
     verdict = tr("DIFFERENT") if differing else alike
     yield (
         tr(
-            "{verdict}: errors (settings that differ and change results): {differing} of {count} ({by_section}); "
-            "warnings (settings that differ and may change results): {counts}",
+            "{verdict}: settings compared: {count}; errors (they differ and change results): {differing}; warnings (they "
+            "differ and may change results): {counts}; errors by section: {by_section}",
             verdict=verdict,
             differing=differing,
             count=len(compared),

@@ -262,7 +262,7 @@ def _row_lines(row: WeightRow) -> Iterator[str]:
     else:
         told = tr(
             "deviates by {size} (tolerance {tolerance:.3g})",
-            size=relative_to_size(row.deviation),
+            size=relative_to_size(_distance(row)),
             tolerance=row.tolerance,
         )
     note = tr("; {note}", note=row.note) if row.note else ""

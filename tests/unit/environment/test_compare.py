@@ -57,15 +57,14 @@ def test_weights_without_counterparts_are_not_compared_rather_than_different() -
         return {section: {} for section in SECTIONS} | {"weights": {name: {"norm": 1.0} for name in names}}
 
     (said, names_differ) = environment_lines(compare_collections(side("a", "b"), side("c")))
-    assert said.startswith(
-        "MOSTLY EQUAL: errors (settings that differ and change results): 0 of 0 (packages none found, environment none "
+    assert said == (
+        "MOSTLY EQUAL: settings compared: 0; errors (they differ and change results): 0; warnings (they differ and may "
+        "change results): 0; errors by section: packages none found, environment none found, hyperparameters none "
+        "found, random none found, dataset not collected, 3 weights not compared"
     )
-    assert said.endswith(
-        "dataset not collected, 3 weights not compared); warnings (settings that differ and may change results): 0"
-    )
-    assert "3 weights not compared" in said and names_differ.startswith("  names that differ between")
+    assert names_differ.startswith("  names that differ between")
     said, warning = environment_lines(compare_collections(side("a", "b"), side("a")))
-    assert said.endswith("; warnings (settings that differ and may change results): 1")
+    assert "; warnings (they differ and may change results): 1; " in said
     assert warning == "  warning: weights b: only in the target"
 
 
@@ -193,7 +192,8 @@ def test_the_command_collects_compares_and_tells_by_its_status(
     assert main(["config_check", "-c", *sides, "-o", str(tmp_path / "out"), "--csv", "--exit-code"]) == 1
     shown = capsys.readouterr().out.splitlines()
     assert (
-        shown[0].startswith("DIFFERENT: errors (settings that differ and change results): 1 of ")
+        shown[0].startswith("DIFFERENT: settings compared: ")
+        and "; errors (they differ and change results): 1; " in shown[0]
         and "dataset not collected" in shown[0]
     )
     assert shown[1] == "  error: hyperparameters learning_rate: 0.001, golden 0.0001"
@@ -216,7 +216,7 @@ def test_a_comparison_repeats_what_was_not_collected(tmp_path: Path, capsys: pyt
     sides = [str(tmp_path / f"{side}.zip") for side in ("target", "golden")]
     assert main(["config_check", "-c", *sides, "-o", str(tmp_path / "out"), "--csv"]) == 0
     verdict, first, second, *_ = capsys.readouterr().out.splitlines()
-    assert verdict.startswith("EQUAL as far as known: errors")
+    assert verdict.startswith("EQUAL as far as known: settings compared: ")
     assert first == (
         f"  not compared: options that were given when {script} (target) started; only their defaults are known"
     )
