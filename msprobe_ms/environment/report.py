@@ -94,8 +94,8 @@ def environment_lines(rows: Sequence[ConfigRow], gaps: Sequence[str] = ()) -> It
     verdict = tr("DIFFERENT") if differing else alike
     yield (
         tr(
-            "{verdict}: settings compared: {count}; errors (they differ and change results): {differing}; warnings (they "
-            "differ and may change results): {counts}; errors by section: {by_section}",
+            "{verdict}: settings compared: {count}; errors (they differ and change results): {differing}; "
+            "warnings (they differ and may change results): {counts}; errors by section: {by_section}",
             verdict=verdict,
             differing=differing,
             count=len(compared),
