@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +54,13 @@ def add_config_check(commands: Any) -> None:
     add_parameter_pairing(parser)
 
 
-def _not_collected(options: argparse.Namespace) -> Iterator[str]:
+def _not_collected(options: argparse.Namespace, gaps: Mapping[str, list[str]]) -> Iterator[str]:
     """Say what a comparison of this collection cannot see."""
-    from msprobe_ms.environment.launch_files import missing_scripts
+    from msprobe_ms.environment.collect import SCRIPTS
 
     if not options.dump_files:
         yield tr("  no settings are compared: no file that holds settings was given")
-    if missing := missing_scripts(options.dump_files):
+    if missing := gaps[SCRIPTS]:
         yield tr(
             "  of {scripts} only the options in the shell script are compared, not the defaults and the settings in "
             "the Python script: give it as well",
@@ -71,9 +71,9 @@ def _not_collected(options: argparse.Namespace) -> Iterator[str]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from msprobe_ms.environment.collect import collect, read_collection, write_collection
+    from msprobe_ms.environment.collect import GAPS, SECTIONS, collect, read_collection, write_collection
     from msprobe_ms.environment.compare import Status, compare_collections, section_title
-    from msprobe_ms.environment.report import environment_lines, write_environments
+    from msprobe_ms.environment.report import environment_lines, gap_lines, write_environments
 
     mappings = parameter_mappings(options, "config_check")
     if options.compare is None:
@@ -87,16 +87,23 @@ def _run(options: argparse.Namespace) -> int:
         collection = collect(options.dump_files, options.dump, os.environ)
         write_collection(collection, path)
         counts = [
-            tr("{count} {section}", count=len(found), section=section_title(section))
-            for section, found in collection.items()
+            tr("{count} {section}", count=len(collection[section]), section=section_title(section))
+            for section in SECTIONS
         ]
-        print_lines([tr("{path}: {counts}", path=path, counts=tr_join(", ", counts)), *_not_collected(options)])
+        print_lines(
+            [
+                tr("{path}: {counts}", path=path, counts=tr_join(", ", counts)),
+                *_not_collected(options, collection[GAPS]),
+            ]
+        )
         return DONE
     if options.dump is not None:
         raise UsageError(tr("config_check: --dump belongs to -d; a collection holds what it had of a dump"))
     target, golden = map(read_collection, options.compare)
     rows = compare_collections(target, golden, mappings)
-    print_verdict(environment_lines(rows))
-    page, table = write_environments(rows, options.output_path or Path("output"), options.compare, csv=options.csv)
+    gaps = list(gap_lines(target, golden))
+    print_verdict(environment_lines(rows, gaps))
+    folder = options.output_path or Path("output")
+    page, table = write_environments(rows, folder, options.compare, gaps, csv=options.csv)
     print_lines([tr("report: {path}", path=page), tr("table: {each}", each=table)])
     return exit_status(options, divergent=any(row.status is Status.ERROR for row in rows))

@@ -19,14 +19,18 @@ from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import FORWARD
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.environment.launch_files import settings_of
-from msprobe_ms.environment.settings import NOT_KEPT, settled
+from msprobe_ms.environment.launch_files import missing_scripts, settings_of
+from msprobe_ms.environment.settings import NOT_KEPT, settled, tell_defaults
 from msprobe_ms.support.errors import DumpFormatError, UsageError
 from msprobe_ms.support.files import open_regular, replacing
 from msprobe_ms.support.translation import tr
 
 #: The parts of an environment, as sheets of msprobe's config_check have them.
 SECTIONS = ("packages", "environment", "hyperparameters", "random", "dataset", "weights")
+#: What a comparison of a collection cannot see, beside its sections: files of which only the defaults of options are
+#: known, and scripts that shell scripts start and that were not given.
+GAPS = "not_collected"
+DEFAULTS, SCRIPTS = "defaults", "scripts"
 #: Beginnings of variables that devices, frameworks and numeric libraries read.
 _READ = (
     "ASCEND", "ATB", "CUBLAS", "CUDA", "CUDNN", "FLAGS", "GLOO", "HCCL", "LCCL", "LCAL", "MKL", "MS_",
@@ -53,6 +57,7 @@ def collect(files: Iterable[Path], dump: Path | None, variables: Mapping[str, st
     :raises UsageError: a file cannot be read
     :raises DumpFormatError: the dump cannot be
     """
+    files = list(files)
     found: Collection = {section: {} for section in SECTIONS}
     found["packages"] = dict(_packages())
     found["environment"] = {
@@ -60,8 +65,10 @@ def collect(files: Iterable[Path], dump: Path | None, variables: Mapping[str, st
         for name, value in sorted(variables.items())
         if name.startswith(_READ)
     }
-    for name, value in settled({str(file): settings_of(file) for file in files}).items():
+    given = {str(file): list(settings_of(file)) for file in files}
+    for name, value in settled(given).items():
         found["random" if _RANDOM.search(name) else "hyperparameters"][name] = value
+    found[GAPS] = {DEFAULTS: tell_defaults(given), SCRIPTS: missing_scripts(files)}
     if dump is not None:
         for step, each in _steps(dump):
             found["dataset"] |= dict(_data(step, each))
@@ -165,7 +172,8 @@ def read_collection(path: Path) -> Collection:
         raise DumpFormatError(
             tr("{path}: is no collection of config_check; make one with msprobe config_check -d -o FILE", path=path)
         )
-    return {section: content[section] for section in SECTIONS}
+    gaps = content.get(GAPS)  # which older releases did not write
+    return {section: content[section] for section in SECTIONS} | {GAPS: gaps if isinstance(gaps, dict) else {}}
 
 
 def _content(path: Path) -> bytes:

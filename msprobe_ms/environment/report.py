@@ -12,11 +12,12 @@ from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table
 from msprobe_ms.comparison.terms import RowColour
-from msprobe_ms.environment.collect import SECTIONS
+from msprobe_ms.environment.collect import DEFAULTS, GAPS, SCRIPTS, SECTIONS, Collection
 from msprobe_ms.environment.compare import ConfigRow, Status, section_title
 from msprobe_ms.environment.page import write_environments_page
 from msprobe_ms.environment.settings import shown
 from msprobe_ms.page.filtered import status_word
+from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr, tr_count, tr_join
 from msprobe_ms.weights.names import NAMES_DIFFER
 
@@ -29,18 +30,18 @@ _TOLD = 10
 
 
 def write_environments(
-    rows: Sequence[ConfigRow], folder: Path, sides: tuple[Path, Path], *, csv: bool = False
+    rows: Sequence[ConfigRow], folder: Path, sides: tuple[Path, Path], gaps: Sequence[str] = (), *, csv: bool = False
 ) -> tuple[Path, Path]:
     """Write ``config_check_{YYYYmmddHHMMSS}.html`` and ``.xlsx`` (or ``.csv``), never over others; return both.
 
-    ``sides``: where the collections of target and golden are.
+    ``sides``: where the collections of target and golden are; ``gaps``: what `gap_lines` says of them.
 
     :raises UsageError: the folder cannot be written
     """
     with claimed_timestamp(folder) as stamp:
         page, table = (folder / f"config_check_{stamp}.{kind}" for kind in ("html", "csv" if csv else "xlsx"))
         write_table(table, list(_TITLES), ((_cells(row), _COLOURS[row.status]) for row in rows), OWN_ROWS)
-        write_environments_page(page, rows, sides, next(environment_lines(rows)))
+        write_environments_page(page, rows, sides, next(environment_lines(rows, gaps)))
     return page, table
 
 
@@ -55,17 +56,46 @@ def _cell(value: Any) -> Cell:
     return value if value is None else shown(value)
 
 
-def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
-    """Say how much differs, then what, errors first."""
+def gap_lines(target: Collection, golden: Collection) -> Iterator[str]:
+    """Say which settings neither collection, or one of them, has, as their files were not given."""
+    for side, collection in ((tr("target"), target), (tr("golden"), golden)):
+        if files := _names(collection, DEFAULTS):
+            yield tr(
+                "  not compared: options that were given when {files} ({side}) started; only their defaults are known",
+                files=files,
+                side=side,
+            )
+        if scripts := _names(collection, SCRIPTS):
+            yield tr(
+                "  not compared: defaults and settings in {scripts} ({side}); only the shell script that starts it is "
+                "known",
+                scripts=scripts,
+                side=side,
+            )
+
+
+def _names(collection: Collection, gap: str) -> str:
+    names = collection.get(GAPS, {}).get(gap)
+    return listed(list(map(str, names)), 2) if isinstance(names, list) else ""
+
+
+def environment_lines(rows: Sequence[ConfigRow], gaps: Sequence[str] = ()) -> Iterator[str]:
+    """Say how much differs, then what, errors first, then the ``gaps``: what could not be compared."""
     compared, unpaired = _by_pairing(rows)
     counts = Counter(row.status for row in compared)
     differing = counts[Status.ERROR]
-    alike = tr("MOSTLY EQUAL") if counts[Status.WARNING] or unpaired else tr("EQUAL")
+    alike = (
+        tr("MOSTLY EQUAL")
+        if counts[Status.WARNING] or unpaired
+        else tr("EQUAL as far as known")
+        if gaps
+        else tr("EQUAL")
+    )
     verdict = tr("DIFFERENT") if differing else alike
     yield (
         tr(
-            "{verdict}: errors (settings that differ and change results): {differing} of {count} ({by_section}); "
-            "warnings (settings that differ and may change results): {counts}",
+            "{verdict}: settings compared: {count}; errors (they differ and change results): {differing}; "
+            "warnings (they differ and may change results): {counts}; errors by section: {by_section}",
             verdict=verdict,
             differing=differing,
             count=len(compared),
@@ -87,6 +117,7 @@ def environment_lines(rows: Sequence[ConfigRow]) -> Iterator[str]:
             yield tr("  and {count} more of {value}", count=len(found) - _TOLD, value=status_word(status.value))
     if {row.golden is None for row in unpaired} == {True, False}:
         yield NAMES_DIFFER
+    yield from gaps
 
 
 def _by_pairing(rows: Sequence[ConfigRow]) -> tuple[list[ConfigRow], list[ConfigRow]]:

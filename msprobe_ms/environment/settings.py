@@ -83,8 +83,6 @@ def settled(files: Mapping[str, Iterable[Setting]]) -> dict[str, Any]:
         for file, setting in _told_apart(given)
         if setting.given is not Given.DEFAULT or canonical(setting.name) not in options
     ]
-    if not options:
-        _tell_defaults(dict.fromkeys(file for file, setting in given if setting.given is Given.DEFAULT))
     by_name: dict[str, list[tuple[str, Setting]]] = {}
     for file, setting in given:
         by_name.setdefault(canonical(setting.name), []).append((file, setting))
@@ -156,9 +154,13 @@ def _without_secret(setting: Setting) -> Setting:
     return setting._replace(value=NOT_KEPT) if secret else setting
 
 
-def _tell_defaults(files: Iterable[str]) -> None:
-    """Say that a command line may have changed the defaults in these files, as none was given."""
-    if named := list(files):
+def tell_defaults(files: Mapping[str, Iterable[Setting]]) -> list[str]:
+    """Return, and say, of which files only defaults are known, as none holds a command line that may change them."""
+    given = [(file, setting.given) for file, settings in files.items() for setting in settings]
+    if any(how is Given.OPTION for _, how in given):
+        return []
+    named = list(dict.fromkeys(file for file, how in given if how is Given.DEFAULT))
+    if named:
         logger.warning(
             tr(
                 "{files}: only defaults are known, as no given file holds a command line; if options were given when "
@@ -166,6 +168,7 @@ def _tell_defaults(files: Iterable[str]) -> None:
                 files=listed(named, 2),
             )
         )
+    return named
 
 
 def _tell_conflict(name: str, found: Iterable[tuple[str, Setting]]) -> None:

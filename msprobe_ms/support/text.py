@@ -36,6 +36,11 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text)
 
 
+def relative_to_size(share: float) -> str:
+    """Say how large something is beside the tensor that it is a share of, or several times of."""
+    return tr("{share:.3g} times its size", share=share) if share > 1 else tr("{share:.3g} of its size", share=share)
+
+
 def printable_lines(text: str) -> str:
     """Escape as ``printable`` does, in a text of several lines."""
     return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))

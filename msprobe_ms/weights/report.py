@@ -13,7 +13,7 @@ from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell, figure_cell
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_table, writing
 from msprobe_ms.comparison.terms import RowColour
-from msprobe_ms.support.text import listed
+from msprobe_ms.support.text import listed, relative_to_size
 from msprobe_ms.support.translation import tr, tr_count, tr_join
 from msprobe_ms.weights.compare import (
     BUFFER,
@@ -163,10 +163,9 @@ def _verdict(comparison: WeightComparison, paired: Sequence[WeightRow]) -> Itera
     elif differing:
         yield tr("DIVERGENT: {count} of {all} parameters differ; the first is", count=len(differing), all=len(paired))
         yield from _row_lines(differing[0])
-        furthest = sorted(differing, key=lambda row: -_distance(row))[: _TOLD + 1]
-        if further := [row for row in furthest if row is not differing[0]][:_TOLD]:
+        if len(differing) > 1:
             yield tr("the furthest apart")
-            for row in further:
+            for row in sorted(differing, key=lambda row: -_distance(row))[:_TOLD]:
                 yield from _row_lines(row)
         yield from _rounding_line(differing)
     elif lone and (damaged := _may_hold(comparison)):
@@ -263,8 +262,8 @@ def _row_lines(row: WeightRow) -> Iterator[str]:
         told = tr("no relative deviation") if row.note else any_reason
     else:
         told = tr(
-            "deviates by {deviation:.3g} of its size (tolerance {tolerance:.3g})",
-            deviation=row.deviation,
+            "deviates by {size} (tolerance {tolerance:.3g})",
+            size=relative_to_size(_distance(row)),
             tolerance=row.tolerance,
         )
     note = tr("; {note}", note=row.note) if row.note else ""

@@ -33,14 +33,14 @@ def write_step(folder: Path, ranks: int, faults: dict[int, float], shared_fault:
         write_dump(folder / f"rank{rank}", data)
 
 
-def write_dump(folder: Path, data: dict[str, Any], task: str = "statistics") -> None:
+def write_dump(folder: Path, data: dict[str, Any], task: str = "statistics", level: str = "mix") -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if task == "tensor":
         for name, body in data.items():
             for place, leaves in (("input", body["input_args"]), ("output", body["output"])):
                 for number, each in enumerate(leaves):
                     each["data_name"] = f"{name}.{place}.{number}.npy"
-    envelope = {"task": task, "level": "mix", "framework": "mindspore", "dump_data_dir": None, "data": data}
+    envelope = {"task": task, "level": level, "framework": "mindspore", "dump_data_dir": None, "data": data}
     (folder / "dump.json").write_text(json.dumps(envelope))
 
 

@@ -233,7 +233,7 @@ def _first(dump: Dump, entries: Sequence[Entry], holds: _Test) -> NonFiniteValue
     tainted = _tainted(dump, entries, holds)
     for entry in entries:
         inputs, outputs = _given(entry, holds), _made(entry, holds)
-        overwritten = clean and all(_is_overwritten(dump, item, outputs) for item in inputs)
+        overwritten = clean and all(_is_overwritten(dump, entry, item, outputs) for item in inputs)
         if outputs and (not inputs or overwritten) and not _is_kept(entry) and not _inherits(entry, tainted, clean):
             return _bad(dump, entry, outputs[0])
         clean = clean and not inputs and not outputs
@@ -277,9 +277,11 @@ def _inherits(entry: Entry, tainted: set[str], clean: bool) -> bool:
     return str(entry.parsed.in_direction(FORWARD)) in tainted
 
 
-def _is_overwritten(dump: Dump, item: Item, outputs: Sequence[Item]) -> bool:
-    """Whether an input is an output: the kernel wrote it in place, and files show what it wrote."""
-    return any(_is_same(dump, item, each) for each in outputs)
+def _is_overwritten(dump: Dump, entry: Entry, item: Item, outputs: Sequence[Item]) -> bool:
+    """Whether an input is an output of a compiled kernel, which wrote it in place: its files show what it wrote.
+
+    Inputs of calls are recorded before the call: equal outputs were handed on, as by a cast."""
+    return bool(entry.scope) and any(_is_same(dump, item, each) for each in outputs)
 
 
 def _is_same(dump: Dump, item: Item, other: Item) -> bool:
@@ -299,7 +301,7 @@ def _outside(dump: Dump, entries: Sequence[Entry], holds: _Test) -> NonFiniteVal
     """What the first entry that holds something takes in, when that is not finite."""
     for entry in entries:
         outputs = _made(entry, holds)
-        taken = [item for item in _given(entry, holds) if not _is_overwritten(dump, item, outputs)]
+        taken = [item for item in _given(entry, holds) if not _is_overwritten(dump, entry, item, outputs)]
         if taken or (outputs and _is_kept(entry)):
             return _bad(dump, entry, (taken or outputs)[0])
         if outputs:

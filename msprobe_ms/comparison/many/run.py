@@ -21,6 +21,7 @@ from msprobe_ms.comparison.many.trend import Errors, LossGap, errors_of, loss_ga
 from msprobe_ms.comparison.model import Origin, Outcome
 from msprobe_ms.comparison.pairing.automatic import exchanged_mark
 from msprobe_ms.comparison.pairing.coverage import anything_compared
+from msprobe_ms.comparison.reporting.facts import why_alone
 from msprobe_ms.comparison.reporting.files import summary
 from msprobe_ms.comparison.reporting.terminal import can_be_proved, verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps, compare_one
@@ -66,6 +67,7 @@ class Found:
     ``loss``     the first loss that differs, where it is no drift of two runs that agree
     ``problem``  why there is none of it: then ``verdict`` is ``failed``
     ``entries``    of the smaller dump; ``unpaired``: nothing in them could be compared
+    ``why_alone``  why values have no counterpart
     ``provable``   the call that its error begins at can be run alone
     ``differing``  of one that is consistent, how many values differ for a reason that is no error of their own
     ``inherits``   the earlier step whose error it inherits, where nothing else is wrong with it
@@ -84,6 +86,7 @@ class Found:
     differing: int = 0
     entries: int = 0
     unpaired: bool = False
+    why_alone: str = ""
     provable: bool = False
     inherits: int | None = None
 
@@ -142,6 +145,7 @@ def compare_pair(work: Work) -> Found:
         differing=sum(row.differs for row in comparison.rows) if comparison.verdict == Verdict.CONSISTENT else 0,
         entries=min(len(outcome.target.entries), len(outcome.golden.entries)),
         unpaired=not comparison.origins and not anything_compared(comparison.pairs),
+        why_alone=why_alone(outcome),
         provable=can_be_proved(outcome),
         inherits=comparison.inherits if comparison.verdict == Verdict.DIVERGENT else None,
     )

@@ -24,12 +24,13 @@ class Lines:
     """Lines for the pairs of a plan, taken in its order.
 
     Each pair that is not consistent has one; with ``in_full`` consistent ones too, and the first of each other verdict
-    is told in full.
+    is told in full. Why values have no counterpart is told once where it is the same in later pairs.
     """
 
     def __init__(self, *, in_full: bool) -> None:
         self._in_full = in_full
         self._told = set[Verdict]()
+        self._reasons = set[str]()
         self._first_step: int | None = None
 
     def of(self, found: Found) -> Iterator[str]:
@@ -43,6 +44,7 @@ class Lines:
             self._first_step = place.step
         if self._in_full and verdict != Verdict.CONSISTENT and verdict not in self._told:
             self._told.add(verdict)
+            self._reasons.add(found.why_alone)
             first, *others = found.lines
             yield tr("{place}: {first}", place=place, first=first)
             yield from others
@@ -61,7 +63,7 @@ class Lines:
         inherits = self._first_step if follows and found.shows_error else found.inherits
         where = tr(": the error begins at {origin}", origin=exchanges.origin) if exchanges.origin else ""
         if found.verdict == Verdict.CONSISTENT and not found.unpaired:
-            told = filter(None, (compared(found.summary), found.without_origin))
+            told = filter(None, (self._compared(found), found.without_origin))
             where = tr(": {told}", told=tr_join("; ", told))
         elif found.verdict == Verdict.CONSISTENT:
             where = tr(": {told}", told=NOTHING_OUTSIDE)
@@ -72,6 +74,13 @@ class Lines:
         elif inherits is not None:
             where = tr(", inherits the error of step {first_step}", first_step=inherits)
         return tr_join(tr("; "), [where, *found.summary["damage"], *found.summary["ends"]])
+
+    def _compared(self, found: Found) -> str:
+        told, why = compared(found.summary), found.why_alone
+        if not why or why in self._reasons:
+            return told
+        self._reasons.add(why)
+        return tr("{compared} ({why})", compared=told, why=why)
 
 
 def compared(summary: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from msprobe_ms.arrays.worst_elements import rearranged, study
 from msprobe_ms.comparison.empty import refuse_empty
+from msprobe_ms.comparison.measuring.deviation import sketch_deviation
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.node.lookup import Chosen, Neighbours, choose
@@ -238,6 +239,7 @@ class _Details:
         if row.target is not None and row.golden is not None and row.golden.name != row.target.name:
             yield tr("  golden: {name}", name=row.golden.name)
         yield from _metrics_table(row)
+        yield from _estimate_lines(row)
         if row.reason:
             yield tr("  {result}: {reason}", result=_RESULT.get(row.result, row.result), reason=row.reason)
         if row.differs and row.deviation is not None and math.isfinite(row.deviation):
@@ -290,6 +292,19 @@ def _metrics_table(row: Row) -> Iterator[str]:
             yield f"  {name.replace('_', ' ')}: {_number(value)}"
     if NOTE in row.metrics:
         yield tr("  {metrics}", metrics=row.metrics[NOTE])
+
+
+def _estimate_lines(row: Row) -> Iterator[str]:
+    """That the deviation is no figure of the table but an estimate, if it is the sketches'."""
+    if row.target is None or row.golden is None or not row.deviation:
+        return
+    estimate = sketch_deviation(row.target, row.golden)
+    if estimate is not None and math.isclose(estimate, row.deviation, rel_tol=1e-6):
+        yield tr(
+            "  deviation: {deviation:.4g}, the norm of target − golden relative to the golden's norm; the sketches "
+            "estimate it to about a fifth",
+            deviation=row.deviation,
+        )
 
 
 def _number(value: object) -> str:

@@ -28,6 +28,7 @@ from msprobe_ms.comparison.terms import PairedBy, Stage
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName, beginnings, is_fused, parse_entry
 from msprobe_ms.support.errors import MsprobeError
+from msprobe_ms.support.text import relative_to_size
 from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 #: Characters of an origin's reason, and of each of its details, names of entries apart.
@@ -57,17 +58,17 @@ def describe_difference(row: Row) -> str:
         if math.isinf(row.deviation):
             return shapes
         return tr(
-            "{shapes} and deviates by {deviation:.3g} of its size (tolerance {held_to:.3g})",
+            "{shapes} and deviates by {size} (tolerance {held_to:.3g})",
             shapes=shapes,
-            deviation=row.deviation,
+            size=relative_to_size(row.deviation),
             held_to=row.held_to,
         )
     if row.deviation == math.inf and target is not None and golden is not None:
         return _beyond_measure(suffix, target, golden)
     return tr(
-        "{suffix} deviates by {deviation:.3g} of its size (tolerance {held_to:.3g})",
+        "{suffix} deviates by {size} (tolerance {held_to:.3g})",
         suffix=suffix,
-        deviation=row.deviation,
+        size=relative_to_size(row.deviation),
         held_to=row.held_to,
     )
 
@@ -78,7 +79,7 @@ def describe_briefly(row: Row) -> str:
     if "has shape" in difference:
         return tr("{suffix} has another shape", suffix=_suffix(row))
     if "(tolerance" in difference:
-        return tr("{suffix} deviates by {deviation:.3g} of its size", suffix=_suffix(row), deviation=row.deviation)
+        return tr("{suffix} deviates by {size}", suffix=_suffix(row), size=relative_to_size(row.deviation or 0.0))
     return difference
 
 

@@ -38,12 +38,7 @@ def fact_lines(outcome: Outcome) -> Iterator[str]:
     yield pairing_line(comparison)
     yield from _lone_functions_lines(comparison.shares)
     yield from _mapping_lines(comparison)
-    if outcome.target.level != outcome.golden.level:
-        yield tr(
-            "the target was dumped at level {level}, the golden at {other_level}",
-            level=outcome.target.level,
-            other_level=outcome.golden.level,
-        )
+    yield from _level_lines(outcome)
     yield from _dtype_lines(comparison)
     yield from _unread_lines(comparison)
     yield from _nonsense_lines(comparison)
@@ -51,6 +46,22 @@ def fact_lines(outcome: Outcome) -> Iterator[str]:
     yield from comparison.ends
     yield from _fused_lines(comparison)
     yield from _statistics_lines(comparison)
+
+
+def why_alone(outcome: Outcome) -> str:
+    """Why values have no counterpart, as far as their calls or the levels of the dumps tell; "" if all have one."""
+    counts = row_counts(outcome.comparison)
+    alone = counts["unmatched_target"] + counts["unmatched_golden"]
+    return tr_join(tr("; "), (*_why_alone(outcome.comparison, alone), *_level_lines(outcome))) if alone else ""
+
+
+def _level_lines(outcome: Outcome) -> Iterator[str]:
+    if outcome.target.level != outcome.golden.level:
+        yield tr(
+            "the target was dumped at level {level}, the golden at {other_level}",
+            level=outcome.target.level,
+            other_level=outcome.golden.level,
+        )
 
 
 def report_line(files: Sequence[Path], *, of_many: bool = False) -> str:

@@ -121,18 +121,20 @@ class JitHooks(PatchHooks):
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def wrapper(executor: Any, /, *args: Any, **kwargs: Any) -> Any:
-            subject = None
+            subject, unrecorded = None, False
             try:
                 compiled = self._described(executor, args)
                 if compiled is not None:
                     call = functools.partial(original, executor, *args[: compiled.leading])
-                    self.saw_unrecorded = self.saw_unrecorded or not self._entries
+                    unrecorded = not self._entries
                     subject = self._subject(compiled) if self._entries else None
                     rest = args[compiled.leading :]
             except Exception as error:
                 self._errors.report(error, PREFIX)
             if subject is None:
-                return original(executor, *args, **kwargs)
+                result = original(executor, *args, **kwargs)
+                self.saw_unrecorded = self.saw_unrecorded or unrecorded  # one that cannot be compiled never runs
+                return result
             return self._recorder.run(subject, call, rest, kwargs)
 
         return wrapper

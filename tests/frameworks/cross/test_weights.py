@@ -191,9 +191,10 @@ def test_what_differs_is_named_first_furthest_and_why(files: Path, tmp_path: Pat
     assert lines[4].startswith("  fc.weight: deviates by 0.") and lines[4].endswith("; equal when transposed")
     assert lines[5] == "the furthest apart"
     assert lines[6] == "  bn.bias (golden: bn.beta): shape [9] against [8]"
-    deviates = "deviates by 2 of its size (tolerance 1.19e-07); the target is 3 × the golden"
+    deviates = "deviates by 2 times its size (tolerance 1.19e-07); the target is 3 × the golden"
     assert f"  norm.weight (golden: norm.gamma): {deviates}" in lines
-    assert lines[8].startswith("  fc.bias: deviates by 0.000")
+    assert lines[4] in lines[7:9]
+    assert lines[9].startswith("  fc.bias: deviates by 0.000")
     assert "only in the target (1): surplus" in lines
     assert "only in the golden (1): bn.moving_mean" in lines
     (table,) = (tmp_path / "out").glob("compare_weights_*.xlsx")

@@ -166,6 +166,34 @@ def test_dumps_of_calls(tmp_path: Path) -> None:
     assert found.first.called == "File a.py, line 3, in construct, log(x)" and found.entries == 2
 
 
+def test_a_cast_of_an_infinite_weight_makes_nothing(tmp_path: Path) -> None:
+    """Its result equals its input, like what a compiled kernel writes in place; the weight is named."""
+
+    def leaf(*figures: float) -> dict[str, Any]:
+        names = zip(("Max", "Min", "Mean", "Norm"), figures, strict=True)
+        return {"type": "mindspore.Tensor", "dtype": "Float32", "shape": [2], **dict(names)}
+
+    finite, gamma, both = leaf(2, 1, 1, 1), leaf(INF, INF, INF, INF), leaf(INF, -INF, NAN, INF)
+    inside = {
+        "Tensor.astype.0.forward": ([gamma], [gamma]),
+        "Primitive.layer_norm.LayerNorm.0.forward": ([finite, gamma, finite], [both]),
+    }
+    cell = "Cell.norm.LayerNorm.forward.0"
+    data = {
+        name: {"input_args": taken, "input_kwargs": {}, "output": given}
+        for name, (taken, given) in {**inside, cell: ([finite], [both])}.items()
+    }
+    data[cell]["parameters"] = {"gamma": [gamma], "beta": [finite]}  # type: ignore[assignment]
+    folder = tmp_path / "step0" / "rank0"
+    folder.mkdir(parents=True)
+    (folder / "dump.json").write_text(json.dumps({"task": "statistics", "level": "mix", "data": data}))
+    (folder / "construct.json").write_text(json.dumps(dict.fromkeys(inside, cell)))
+    (found,) = first_bad(tmp_path)
+    assert found.first is None and found.outside is not None
+    assert (found.outside.entry, found.outside.item) == ("Tensor.astype.0.forward", "input.0")
+    assert found.outside.weight == f"{cell}.parameters.gamma.0"
+
+
 def test_the_command(overflowing: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["overflow_check", "-i", str(overflowing), "-o", str(tmp_path)]) == 0
     told = capsys.readouterr().out

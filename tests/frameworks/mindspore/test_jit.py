@@ -389,6 +389,30 @@ def test_every_step_says_what_it_hides_and_one_warns(
     assert sum(said in record.message for record in caplog.records) == 1
 
 
+def test_a_step_that_cannot_be_compiled_names_the_exception(
+    ms: Any, dump_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    net = Block()
+
+    @mindspore.jit
+    def forward(a: Tensor) -> Tensor:
+        return net(a) @ "text"
+
+    logging.getLogger("msprobe_ms").addHandler(caplog.handler)
+    try:
+        debugger = msprobe_ms.PrecisionDebugger(write_config(dump_path, level="L0"))
+        debugger.start(net)
+        try:
+            forward(x)
+        except TypeError:
+            debugger.stop()
+        debugger.step()
+    finally:
+        logging.getLogger("msprobe_ms").removeHandler(caplog.handler)
+    (said,) = [record.message for record in caplog.records if "nothing was recorded" in record.message]
+    assert "an exception ended the step before any module of Block was called (TypeError: " in said
+
+
 def test_cells_that_a_function_reaches_by_name_are_said(ms: Any, dump_path: Path) -> None:
     dense = nn.Dense(2, 2)
 

@@ -14,7 +14,7 @@ from rank_dumps import call, leaf, write_dump
 
 from msprobe_ms.cli import main
 from msprobe_ms.comparison.pairing.rules.files import Mappings
-from msprobe_ms.environment.collect import SECTIONS, Collection, collect, read_collection, write_collection
+from msprobe_ms.environment.collect import GAPS, SECTIONS, Collection, collect, read_collection, write_collection
 from msprobe_ms.environment.compare import ConfigRow, Status, compare_collections
 from msprobe_ms.environment.report import environment_lines, write_environments
 from msprobe_ms.support.errors import DumpFormatError, UsageError
@@ -57,15 +57,14 @@ def test_weights_without_counterparts_are_not_compared_rather_than_different() -
         return {section: {} for section in SECTIONS} | {"weights": {name: {"norm": 1.0} for name in names}}
 
     (said, names_differ) = environment_lines(compare_collections(side("a", "b"), side("c")))
-    assert said.startswith(
-        "MOSTLY EQUAL: errors (settings that differ and change results): 0 of 0 (packages none found, environment none "
+    assert said == (
+        "MOSTLY EQUAL: settings compared: 0; errors (they differ and change results): 0; warnings (they differ and may "
+        "change results): 0; errors by section: packages none found, environment none found, hyperparameters none "
+        "found, random none found, dataset not collected, 3 weights not compared"
     )
-    assert said.endswith(
-        "dataset not collected, 3 weights not compared); warnings (settings that differ and may change results): 0"
-    )
-    assert "3 weights not compared" in said and names_differ.startswith("  names that differ between")
+    assert names_differ.startswith("  names that differ between")
     said, warning = environment_lines(compare_collections(side("a", "b"), side("a")))
-    assert said.endswith("; warnings (settings that differ and may change results): 1")
+    assert "; warnings (they differ and may change results): 1; " in said
     assert warning == "  warning: weights b: only in the target"
 
 
@@ -162,7 +161,10 @@ def test_a_collection_is_read_back(tmp_path: Path, name: str) -> None:
     collection = collected(tmp_path, variables={"OMP_NUM_THREADS": "1"})
     write_collection(collection, tmp_path / name)
     assert read_collection(tmp_path / name) == json.loads(json.dumps(collection))
-    assert set(collection) == set(SECTIONS)
+    assert set(collection) == {*SECTIONS, GAPS} and collection[GAPS]["scripts"] == ["pretrain.py"]
+    older = {section: collection[section] for section in SECTIONS}
+    write_collection(older, tmp_path / name)
+    assert read_collection(tmp_path / name) == json.loads(json.dumps(older)) | {GAPS: {}}
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\3\4", b"[]", b"[" * 100_000, b"{}", b'{"packages": []}', b"\xff\xfe"])
@@ -190,7 +192,8 @@ def test_the_command_collects_compares_and_tells_by_its_status(
     assert main(["config_check", "-c", *sides, "-o", str(tmp_path / "out"), "--csv", "--exit-code"]) == 1
     shown = capsys.readouterr().out.splitlines()
     assert (
-        shown[0].startswith("DIFFERENT: errors (settings that differ and change results): 1 of ")
+        shown[0].startswith("DIFFERENT: settings compared: ")
+        and "; errors (they differ and change results): 1; " in shown[0]
         and "dataset not collected" in shown[0]
     )
     assert shown[1] == "  error: hyperparameters learning_rate: 0.001, golden 0.0001"
@@ -201,6 +204,27 @@ def test_the_command_collects_compares_and_tells_by_its_status(
         rows = list(csv.DictReader(opened))
     assert [row["name"] for row in rows if row["result"] == "error"] == ["learning_rate"]
     assert main(["config_check", "-c", sides[0], sides[0], "-o", str(tmp_path / "out"), "--exit-code"]) == 0
+
+
+def test_a_comparison_repeats_what_was_not_collected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script, shell = tmp_path / "train.py", tmp_path / "train.sh"
+    script.write_text('parser.add_argument("--lr", default=0.1)')
+    shell.write_text("python train.py --lr 0.1")
+    for side, given in (("target", script), ("golden", shell)):
+        assert main(["config_check", "-d", str(given), "-o", str(tmp_path / f"{side}.zip")]) == 0
+    capsys.readouterr()
+    sides = [str(tmp_path / f"{side}.zip") for side in ("target", "golden")]
+    assert main(["config_check", "-c", *sides, "-o", str(tmp_path / "out"), "--csv"]) == 0
+    verdict, first, second, *_ = capsys.readouterr().out.splitlines()
+    assert verdict.startswith("EQUAL as far as known: settings compared: ")
+    assert first == (
+        f"  not compared: options that were given when {script} (target) started; only their defaults are known"
+    )
+    assert second == (
+        "  not compared: defaults and settings in train.py (golden); only the shell script that starts it is known"
+    )
+    (page,) = (tmp_path / "out").glob("config_check_*.html")
+    assert "<h1>EQUAL as far as known" in page.read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -57,3 +57,13 @@ def test_a_step_inherits_nothing_from_one_whose_modules_no_name_pairs(tmp_path: 
     first, second = compared_steps(tmp_path / "target", tmp_path / "golden").found
     assert first.verdict == Verdict.INCOMPLETE
     assert (second.verdict, second.inherits) == (Verdict.CONSISTENT, None) and second.differing
+
+
+def test_why_values_of_one_level_have_no_counterpart_is_known(tmp_path: Path) -> None:
+    for step in (0, 1):
+        write_dump(tmp_path / f"target/step{step}/rank0", graph(), level="L0")
+        more = {"Mint.exp.0.forward": call(INPUT, INPUT)} if step else {}
+        write_dump(tmp_path / f"golden/step{step}/rank0", graph() | more)
+    found = compared_steps(tmp_path / "target", tmp_path / "golden").found
+    why = "of Mint.exp; the target was dumped at level L0, the golden at mix"
+    assert [each.why_alone for each in found] == ["", why]

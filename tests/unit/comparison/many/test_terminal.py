@@ -77,6 +77,16 @@ def test_a_step_in_which_values_differ_and_no_error_begins_says_so() -> None:
     assert line == "step1 rank0: DIVERGENT, inherits the error of step 0"
 
 
+def test_why_values_have_no_counterpart_is_told_once() -> None:
+    lone = {**SUMMARY, "unmatched_golden": 3}
+    why = "the target was dumped at level L0, the golden at mix"
+    steps = [replace(found(step, Verdict.CONSISTENT), summary=lone, why_alone=why) for step in (0, 1)]
+    assert list(found_lines(steps, in_full=True)) == [
+        f"step0 rank0: CONSISTENT: 1 value compared, 3 have no counterpart ({why})",
+        "step1 rank0: CONSISTENT: 1 value compared, 3 have no counterpart",
+    ]
+
+
 def test_what_could_not_be_paired_hands_no_error_to_later_steps() -> None:
     steps = [
         replace(found(step, Verdict.DIVERGENT), origins=[], exchanges=Exchanges(), unpaired=True) for step in (0, 1)

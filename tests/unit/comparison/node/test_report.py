@@ -6,29 +6,32 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from msprobe_ms.arrays.sketch import encode, sketch
 from msprobe_ms.comparison.node.report import node_report
 from msprobe_ms.comparison.run import Options
 from msprobe_ms.support.text import one_a_line
 from msprobe_ms.support.translation import speaking
 
 
-def tensor(values: np.ndarray, framework: str) -> dict[str, object]:
-    return {
+def tensor(values: np.ndarray, framework: str, *, sketched: bool = False) -> dict[str, object]:
+    numbers = sketch(values) if sketched else None
+    return ({"Sketch": encode(numbers, values.dtype)} if numbers is not None else {}) | {
         "type": f"{framework}.Tensor", "dtype": "Float32" if framework == "mindspore" else "torch.float32",
         "shape": list(values.shape), "Max": float(values.max()), "Min": float(values.min()),
         "Mean": float(values.mean()), "Norm": float(np.linalg.norm(values)), "requires_grad": False,
     }  # fmt: skip
 
 
-def written(folder: Path, framework: str, calls: dict[str, list[np.ndarray]]) -> Path:
+def written(folder: Path, framework: str, calls: dict[str, list[np.ndarray]], *, sketched: bool = False) -> Path:
     """A dump of calls, of which the last value is the output."""
     folder.mkdir()
     data = {
         name: {
-            "input_args": [tensor(each, framework) for each in inputs],
+            "input_args": [tensor(each, framework, sketched=sketched) for each in inputs],
             "input_kwargs": {},
-            "output": [tensor(output, framework)],
+            "output": [tensor(output, framework, sketched=sketched)],
         }
         for name, (*inputs, output) in calls.items()
     }
@@ -52,3 +55,17 @@ def test_the_values_of_a_group_are_told_apart(tmp_path: Path) -> None:
     assert "  golden: Functional.linear.0.forward (pairing: group: several calls on one side are one call" in lines[1]
     with speaking("zh"):
         assert "（配对方式：成组，即一侧的多个调用对应另一侧的一个调用）" in one_a_line(lines)
+
+
+@pytest.mark.parametrize("sketched", [True, False])
+def test_a_deviation_that_sketches_estimate_is_said_to_be_an_estimate(sketched: bool, tmp_path: Path) -> None:
+    x = np.random.default_rng(6).normal(size=(40, 30)).astype("f4")  # whose norm its sketch estimates too large
+    name = "Functional.scaled.0.forward"
+    sides = [
+        written(tmp_path / framework, framework, {name: [x, x * np.float32(factor)]}, sketched=sketched)
+        for framework, factor in (("mindspore", 2.83), ("pytorch", 1))
+    ]
+    lines = node_report(*sides, f"{name}.output.0", Options()).lines
+    told = [line for line in lines if line.startswith("  deviation: ")]
+    assert len(told) == sketched and all("estimate it to about a fifth" in line for line in told)
+    assert "times its size" in one_a_line(lines)
