@@ -33,14 +33,10 @@ class _Frames(dict[_Key, tuple[bytes, ...]]):
 
 
 class LeafTexts:
-    """Makes the texts of leaves of one type of tensors.
+    """Makes the texts of leaves of one type of tensors."""
 
-    ``places``: how a framework tells where their elements lie; None where only `of` is to be called.
-    """
-
-    def __init__(self, tensor_type: str, places: Places | None = None, *, sketch: bool) -> None:
+    def __init__(self, tensor_type: str, *, sketch: bool) -> None:
         self._sketch = sketch
-        self._places = places
         self._frames = _Frames(tensor_type)
         self._numbers = number_frame()
 
@@ -48,15 +44,15 @@ class LeafTexts:
         """The leaf of a tensor, as `Value` has it."""
         return leaf_text(elements, self._frames[elements.dtype, elements.shape, requires_grad], sketch=self._sketch)
 
-    def of_all(self, values: Sequence[Any]) -> list[bytes | None] | None:
+    def of_all(self, values: Sequence[Any], places: Places | None) -> list[bytes | None] | None:
         """The leaves of a list or tuple of tensors and numbers; None for a tensor that is out of the ordinary.
 
-        None where there is anything else among them, and where a framework does not tell.
+        None where there is anything else among them, and where a framework does not tell where elements lie.
         """
-        if self._places is None:
+        if places is None:
             return None
         try:
-            return leaf_texts(values, self._places, self._frames, self._numbers, sketch=self._sketch)
+            return leaf_texts(values, places, self._frames, self._numbers, sketch=self._sketch)
         except Exception as error:  # each by itself, then
             if isinstance(error, (MemoryError, RecursionError)) or interrupts(error):
                 raise

@@ -75,8 +75,7 @@ class ValueSerializer:
         self._strides = strides
         self._said_cut = False
         self._as_text = as_text and is_built() and not (md5 or strides)
-        places = framework.places() if self._as_text else None
-        self._texts = LeafTexts(framework.dialect.tensor_type, places, sketch=sketch)
+        self._texts = LeafTexts(framework.dialect.tensor_type, sketch=sketch)
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf (or list or object of leaves) of ``value``, which stands at ``entry``.``category``.``path``.
@@ -133,7 +132,7 @@ class ValueSerializer:
         """The leaves of few tensors and numbers, of which no files are written; None where they are something else."""
         if not self._as_text or len(values) > len(_PLACES):
             return None
-        texts = self._texts.of_all(values)
+        texts = self._texts.of_all(values, self.framework.places())
         if texts is None or None not in texts:  # as a rule
             return cast("list[Value] | None", texts)
         return [
@@ -165,7 +164,7 @@ class ValueSerializer:
     def tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf of a tensor; of a nested one the leaves of those that it consists of."""
         framework, own = self.framework, tensor
-        if self._as_text and not save and (texts := self._texts.of_all((tensor,))) and texts[0] is not None:
+        if self._as_text and not save and (texts := self._texts.of_all((tensor,), framework.places())) and texts[0]:
             return texts[0]
         if self._as_text and (elements := framework.elements(tensor)) is not None:
             if not save:

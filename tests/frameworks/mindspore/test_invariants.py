@@ -96,6 +96,7 @@ class Failing:
 
 INSIDE = [
     (ValueSerializer, "build"), (ValueSerializer, "tensor"), (MindSpore, "to_numpy"), (MindSpore, "dtype_text"),
+    (ValueSerializer, "at_once"), (MindSpore, "places"),
     (MindSpore, "can_watch"), (MindSpore, "watch_inputs"), (MindSpore, "watch_outputs"), (MindSpore, "parameters"),
     (MindSpore, "save_tensor"), (Watch, "plan"), (Watch, "swap"), (Watch, "restore"), (CallSites, "locate"),
     (CallSites, "depth"), (CallSites, "number"), (NameList, "accepts"), (Scope, "begins"), (Scope, "ends"),
@@ -136,7 +137,9 @@ def test_an_error_inside_the_tool(
         assert len(read_step(dump_path, troubles=True).data) >= 4
 
 
-@pytest.mark.parametrize(("holder", "name"), [(ValueSerializer, "tensor"), (CallSites, "locate"), (DumpStore, "entry")])
+@pytest.mark.parametrize(
+    ("holder", "name"), [(ValueSerializer, "at_once"), (CallSites, "locate"), (DumpStore, "entry")]
+)
 def test_the_users_own_interrupt_is_not_held_back(
     ms: Any, dump_path: Path, monkeypatch: pytest.MonkeyPatch, holder: type, name: str
 ) -> None:

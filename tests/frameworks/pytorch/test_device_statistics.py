@@ -34,6 +34,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(device_statistics, "is_on_device", lambda tensor: True)
     monkeypatch.setattr(PyTorch, "elements", lambda self, tensor: None)  # no memory of a device is at hand
+    monkeypatch.setattr(PyTorch, "places", lambda self: None)
     monkeypatch.setattr(device_statistics, "read", counting)
     return counts
 

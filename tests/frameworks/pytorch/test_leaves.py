@@ -46,12 +46,14 @@ LEFT = (
 @pytest.mark.parametrize("sketch", [True, False])
 def test_leaves_are_those_of_python(sketch: bool) -> None:
     framework = PyTorch()
-    texts = LeafTexts("torch.Tensor", framework.places(), sketch=sketch)
+    texts = LeafTexts("torch.Tensor", sketch=sketch)
     for tensor in READ:
         elements = framework.elements(tensor)
         assert elements is not None
-        assert texts.of_all((tensor,)) == [texts.of(elements, framework.requires_grad(tensor))]
-    assert texts.of_all(READ[:8]) == [leaf for tensor in READ[:8] for leaf in texts.of_all([tensor]) or ()]
+        assert texts.of_all((tensor,), framework.places()) == [texts.of(elements, framework.requires_grad(tensor))]
+    assert texts.of_all(READ[:8], framework.places()) == [
+        leaf for tensor in READ[:8] for leaf in texts.of_all([tensor], framework.places()) or ()
+    ]
     for tensor in LEFT:
         assert framework.elements(tensor) is None
-        assert texts.of_all([tensor]) in (None, [None])
+        assert texts.of_all([tensor], framework.places()) in (None, [None])

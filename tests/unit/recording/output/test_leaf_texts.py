@@ -67,7 +67,7 @@ def places(held: int = 1 << 20, begin: int = 1, requires_grad: Any = None) -> Pl
 
 
 def texts_of(values: list[Any], told: Places) -> list[bytes | None] | None:
-    return LeafTexts("torch.Tensor", told, sketch=True).of_all(values)
+    return LeafTexts("torch.Tensor", sketch=True).of_all(values, told)
 
 
 dtypes = st.sampled_from(["?", "f2", "f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"])
