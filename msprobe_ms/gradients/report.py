@@ -94,8 +94,8 @@ def gradient_lines(comparison: GradientComparison) -> Iterator[str]:
         yield tr("  and {count} more of step {step}", count=len(parting.rows) - _TOLD, step=parting.step)
     if rounding := comparison.rounding_alone:
         yield tr_count(
-            "gradients that are rounding alone (they do not count): 1 parameter, {names}",
-            "gradients that are rounding alone (they do not count): {count} parameters, {names}",
+            "gradients that are only rounding error (not counted): 1 parameter, {names}",
+            "gradients that are only rounding error (not counted): {count} parameters, {names}",
             count=len(rounding),
             names=listed(rounding, _TOLD),
         )

@@ -203,7 +203,7 @@ def _of_module(target: str, golden: str, titles: tuple[str, ...], found: Explana
         usual=found.usual,
     )
     what = tr(
-        "the norm of the results on random data, with {told} instead of {usual}",
+        "a trial on random data: {told} instead of {usual}",
         told=found.told,
         usual=found.usual,
     )
@@ -214,12 +214,14 @@ def _of_module(target: str, golden: str, titles: tuple[str, ...], found: Explana
 def _changes(change: float, recorded: float, *, explains: bool) -> str:
     if explains:
         return tr(
-            "it changes by {change}; the two dumps differ by {recorded}, about as much: this explains the difference",
+            "the norm of the result changes by {change}, about as much as between the two dumps ({recorded}): "
+            "this explains the difference",
             change=percent(change),
             recorded=percent(recorded),
         )
     return tr(
-        "it changes by {change}; the two dumps differ by {recorded}: this alone does not explain the difference",
+        "the norm of the result changes by {change}, but by {recorded} between the two dumps: "
+        "this alone does not explain the difference",
         change=percent(change),
         recorded=percent(recorded),
     )
@@ -345,7 +347,7 @@ def _of_settings(target: Call, golden: Call, pairs: Sequence[_Pair], sides: Side
         other = with_value(other, own, theirs.value)
     recorded = _recorded_change(target, golden, sides)
     what = tr(
-        "the norm of the results on random data, with the target's {names} instead of the golden's",
+        "a trial on random data: the target's {names} instead of the golden's",
         names=tr_join(tr(" and "), [name_of(own) for own, _ in both]),
     )
     trial = _compared(what, target, other, recorded)

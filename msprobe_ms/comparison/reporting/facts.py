@@ -137,11 +137,11 @@ def _why_alone(comparison: Comparison, alone: int) -> Iterator[str]:
     """
     inner = sum(not row.matched for pair in comparison.pairs if pair.how == PairedBy.GROUP for row in pair.rows)
     if inner and inner == alone:
-        yield tr("inner values of calls that are compared as one")
+        yield tr("intermediate values, which the two sides compute by different calls")
     elif inner:
         yield tr_count(
-            "1 is an inner value of calls that are compared as one",
-            "{count} are inner values of calls that are compared as one",
+            "1 is an intermediate value, which the two sides compute by different calls",
+            "{count} are intermediate values, which the two sides compute by different calls",
             count=inner,
         )
     paired = _by_call(pair for pair in comparison.pairs if pair.matched and pair.how != PairedBy.GROUP)

@@ -212,7 +212,7 @@ def test_a_gradient_that_is_rounding_alone_on_both_sides_is_named_and_not_marked
     found = compared(write(tmp_path / "a", noise(1)), write(tmp_path / "b", noise(2)))
     first, told = gradient_lines(found)
     assert first.startswith("CONSISTENT: ")
-    assert told == "gradients that are rounding alone (they do not count): 1 parameter, norm.bias"
+    assert told == "gradients that are only rounding error (not counted): 1 parameter, norm.bias"
     assert min(row.similarity or 0.0 for row in found.rows if row.name == "norm.bias") < 0.9
     page, table, *_ = write_gradients(found, tmp_path / "out")
     notes = {row["Note"] for row in csv.DictReader(table.open()) if row["Target Name"] == "norm.bias"}
