@@ -87,7 +87,7 @@ def compared(summary: Mapping[str, Any]) -> str:
     """How many values of a pair were compared, by its summary, and how many have no counterpart."""
     count = summary["matched"] - summary["not_compared"]
     told = tr_count("1 value compared", "{count} values compared", count=count)
-    return with_lone(told, summary["unmatched_target"] + summary["unmatched_golden"])
+    return with_lone(told, summary["unmatched_target"], summary["unmatched_golden"])
 
 
 def found_lines(everything: Sequence[Found], *, in_full: bool) -> Iterator[str]:

@@ -108,7 +108,7 @@ def pairing_line(comparison: Comparison) -> str:
     )
     sides = (("target", shares.target), ("golden", shares.golden))
     if alone and (shares.modules is not None or shares.calls is not None):
-        compared = with_lone(compared, alone)
+        compared = with_lone(compared, counts["unmatched_target"], counts["unmatched_golden"])
         if why := tr_join(tr("; "), _why_alone(comparison, alone)):
             compared = tr("{compared} ({why})", compared=compared, why=why)
     line = tr("{compared}; paired: {paired}", compared=compared, paired=tr_join(", ", paired))
@@ -124,10 +124,13 @@ def pairing_line(comparison: Comparison) -> str:
     )
 
 
-def with_lone(compared: str, alone: int) -> str:
-    """Add to what was compared how many values have no counterpart, if any."""
-    lone = tr_count("1 has no counterpart", "{count} have no counterpart", count=alone)
-    return tr("{compared}, {lone}", compared=compared, lone=lone) if alone else compared
+def with_lone(compared: str, target: int, golden: int) -> str:
+    """Add to what was compared how many values of each side have no counterpart, if any."""
+    if target and golden:
+        lone = tr("{target} of the target and {golden} of the golden have no counterpart", target=target, golden=golden)
+    else:
+        lone = tr_count("1 has no counterpart", "{count} have no counterpart", count=target or golden)
+    return tr("{compared}, {lone}", compared=compared, lone=lone) if target or golden else compared
 
 
 def _why_alone(comparison: Comparison, alone: int) -> Iterator[str]:
