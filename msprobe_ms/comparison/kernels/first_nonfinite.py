@@ -171,6 +171,12 @@ def made_by_its_entry(value: NonFiniteValue) -> bool:
     return is_gradient or value.item.startswith("output")
 
 
+def takes_infinity(entry: Entry) -> bool:
+    """Return whether an infinity, and no NaN, is among the tensors that an entry takes in."""
+    held = {_holds(item) for item in entry.items if item.state not in ("output", PARAMETERS_GRAD)}
+    return not held.isdisjoint(("inf", "-inf")) and "NaN" not in held
+
+
 def source_of(value: NonFiniteValue) -> str:
     """Say what brought a value that no entry has made."""
     parsed = parse_entry(value.entry)

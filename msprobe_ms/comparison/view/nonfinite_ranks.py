@@ -12,6 +12,7 @@ from msprobe_ms.comparison.kernels.first_nonfinite import (
     made_by_its_entry,
     search,
     source_of,
+    takes_infinity,
     write_anomalies,
 )
 from msprobe_ms.comparison.many.first_rank import Exchanges, exchanges_among, first_by_themselves, names_of
@@ -28,11 +29,16 @@ AFTER = tr("after communication")
 
 @dataclass(frozen=True)
 class RankValue:
-    """The first value of one rank that is not finite. ``handed_by``: the exchange that it came out of; "" for none."""
+    """The first value of one rank that is not finite.
+
+    ``handed_by``  the exchange that it came out of; "" for none
+    ``infinity``   of a NaN whose call takes in an infinity: the first infinity of the rank
+    """
 
     value: NonFiniteValue
     phase: str
     handed_by: str
+    infinity: NonFiniteValue | None = None
 
 
 @dataclass(frozen=True)
@@ -79,10 +85,14 @@ def _analyze_step(step: int | None, files: Mapping[str, Path]) -> NonFiniteStep:
         dump = read_dump(file, sketches=False)
         answer = search(dump)
         searched += answer.searched
-        nan.add(rank, dump, first_nan(dump))
-        any_kind.add(rank, dump, answer.first or answer.outside)
+        first = answer.first or answer.outside
+        nan.add(rank, dump, first_nan(dump), infinity=first)
+        any_kind.add(rank, dump, first)
     kind, chosen = ("NaN", nan) if nan.values else ("infinity", any_kind)
-    found = {rank: RankValue(value, *_phase(chosen.exchanges[rank])) for rank, value in chosen.values.items()}
+    found = {
+        rank: RankValue(value, *_phase(chosen.exchanges[rank]), chosen.infinities.get(rank))
+        for rank, value in chosen.values.items()
+    }
     return NonFiniteStep(step, found, first_by_themselves(chosen.exchanges), len(files), kind, searched=searched)
 
 
@@ -92,12 +102,18 @@ class _Candidates:
     def __init__(self) -> None:
         self.values: dict[str, NonFiniteValue] = {}
         self.exchanges: dict[str, Exchanges] = {}
+        self.infinities: dict[str, NonFiniteValue] = {}
 
-    def add(self, rank: str, dump: Dump, value: NonFiniteValue | None) -> None:
+    def add(
+        self, rank: str, dump: Dump, value: NonFiniteValue | None, *, infinity: NonFiniteValue | None = None
+    ) -> None:
+        """Add what was found in a rank; ``infinity``: its first value that is not finite, of whatever kind."""
         if value is None:
             self.exchanges[rank] = exchanges_among(dump.entries.values(), None, "", "")
             return
         self.values[rank] = value
+        if infinity is not None and takes_infinity(dump.entries[value.entry]):
+            self.infinities[rank] = infinity
         place = list(dump.entries).index(value.entry)
         state = "output" if value.item.startswith("output") else "input"
         self.exchanges[rank] = exchanges_among(dump.entries.values(), place, state, f"{value.entry}.{value.item}")
@@ -161,10 +177,23 @@ def _first_lines(step: NonFiniteStep, head: str) -> Iterator[str]:
                 earlier=step.earlier,
                 kind="NaN" if step.kind == "NaN" else tr("infinity"),
             )
+    if each.infinity is not None:
+        yield _infinity_line(each.infinity)
     yield from (
         tr("  {title} {text}", title=title, text=text)
         for title, text in ((tr("in"), each.value.cell), (tr("called at"), each.value.called))
         if text
+    )
+
+
+def _infinity_line(infinity: NonFiniteValue) -> str:
+    item = f"{infinity.entry}.{infinity.item}"
+    if made_by_its_entry(infinity):
+        return tr("  its inputs already hold an infinity; the first one is in {item}", item=item)
+    return tr(
+        "  its inputs already hold an infinity; the first one came from {source} and is in {item}",
+        source=source_of(infinity),
+        item=item,
     )
 
 

@@ -62,6 +62,23 @@ def test_the_rank_whose_call_behind_an_exchange_made_it(tmp_path: Path) -> None:
     ]
 
 
+def test_the_infinity_that_a_nan_was_computed_from(tmp_path: Path) -> None:
+    """A softmax of an infinity gives NaN; the fault is where the infinity comes from."""
+    softmax = {"Functional.softmax.0.forward": call(INFINITE, BAD)}
+    made = step(tmp_path / "step0", {"Cell.fc.Dense.forward.0": call(GOOD, INFINITE), **softmax})
+    told = "NAN: first in step {} on rank0, at Functional.softmax.0.forward.output.0"
+    infinity = "  its inputs already hold an infinity; the first one "
+    assert lines(made) == [[told.format(0), f"{infinity}is in Cell.fc.Dense.forward.0.output.0"]]
+    weight = {"Cell.fc.Dense.forward.0": {**call(GOOD, INFINITE), "parameters": {"weight": leaf(INFINITE)}}}
+    given = step(tmp_path / "step1", {**weight, **softmax})
+    came = "came from a weight and is in Cell.fc.Dense.forward.0.parameters.weight"
+    assert lines(given) == [[told.format(1), f"{infinity}{came}"]]
+    masked = step(
+        tmp_path / "step2", {"Cell.fc.Dense.forward.0": call(GOOD, INFINITE), "Cell.d.Dense.forward.0": call(GOOD, BAD)}
+    )
+    assert lines(masked) == [["NAN: first in step 2 on rank0, at Cell.d.Dense.forward.0.output.0"]], "of finite inputs"
+
+
 def test_an_exchange_that_made_it_of_finite_values(tmp_path: Path) -> None:
     folder = step(tmp_path / "step0", *[rank(GOOD, BAD, BAD)] * 3)
     (told,) = lines(folder)
