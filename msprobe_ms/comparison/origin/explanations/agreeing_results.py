@@ -106,16 +106,27 @@ class AgreeingResults(Surveyed):
         return around is not None and around.is_backward == node.is_backward and self._is_right(around)
 
     def _before_right(self, nodes: Sequence[Node], differing: Container[Node]) -> set[Node]:
-        """The differing calls after which the next module called in the same place comes out right."""
+        """The differing calls after which the next module called in the same place comes out right.
+
+        But those whose results are taken in, as different as they are, by a later call that does not come out right: the
+        module is on another branch.
+        """
         following: dict[tuple[bool, Node | None], Node] = {}
         found = set[Node]()
+        taken_wrongly = set[tuple[Fingerprint | None, Fingerprint | None]]()
         for node in reversed(nodes):
             place = node.is_backward, node.parent
             after = following.get(place)
             if node.is_module:
                 following[place] = node
-            if node in differing and after is not None and self._is_right(after):
+            if node not in differing:
+                continue
+            results = {fingerprints(row) for row in self._differing(node) if row.state == "output"}
+            if after is not None and self._is_right(after) and results.isdisjoint(taken_wrongly):
                 found.add(node)
+            elif not (self._is_right(node) or self._is_inside_right(node)):
+                given = (fingerprints(row) for row in self._differing(node) if row.state == "input")
+                taken_wrongly.update(each for each in given if None not in each)
         return found
 
 

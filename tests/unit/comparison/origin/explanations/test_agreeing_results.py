@@ -61,6 +61,17 @@ def test_a_mask_made_anew_before_a_call_that_agrees_is_no_origin_of_the_module_a
     assert origins(cut, attention, wrong, layer) == ["Cell.layers.0.mlp.MLP.forward.0.output.0"]
 
 
+@pytest.mark.parametrize("between", [(), ("Functional.dropout.0.forward",)])
+def test_a_module_on_another_branch_says_nothing_of_the_call_before_it(between: tuple[str, ...]) -> None:
+    """``matmul(softmax(scores), self.value(x))``: the value comes out right, whatever the softmax gave out."""
+    softmax = node("Functional.softmax.0.forward", BLOCK, (5.0, 2.0), given=(6.0, 2.0), input_0=REST, output_0=FAULT)
+    passed = [node(name, BLOCK, (6.0, 2.0), input_0=FAULT, output_0=FAULT) for name in between]
+    value = node("Cell.layers.0.value.Dense.forward.0", BLOCK, (7.0, 2.0), input_0=REST, output_0=REST)
+    matmul = node("Functional.matmul.0.forward", BLOCK, (6.0, 2.0), given=(8.0, 2.0), input_0=FAULT, output_0=FAULT)
+    block = node(BLOCK, None, (5.0, 2.0), given=(8.0, 2.0), input_0=REST, output_0=FAULT)
+    assert origins(softmax, *passed, value, matmul, block)[0] == "Functional.softmax.0.forward.output.0"
+
+
 def test_functions_inside_a_module_that_comes_out_right_may_stand_beside_others() -> None:
     swapped = [
         node(f"Mint.matmul.{place}.forward", BLOCK, (place, 2.0), input_0=FAULT, output_0=FAULT) for place in (3.0, 4.0)
