@@ -38,7 +38,7 @@ from msprobe_ms.comparison.reporting.files import write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import judge
 from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
-from msprobe_ms.comparison.terms import Mode, Verdict
+from msprobe_ms.comparison.terms import BesideGraph, Mode, Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import is_of_training, parse_entry
 from msprobe_ms.dump.reading.reader import read_dump
@@ -102,14 +102,14 @@ def compare_dumps(
     *,
     one_of_many: bool = False,
     after: int | None = None,
-    beside_graph: bool = False,
+    beside: BesideGraph | None = None,
 ) -> Comparison:
     """Pair, measure and judge two dumps already read.
 
     ``one_of_many``: others are compared beside it, so that it shows no bar in a terminal when it takes long, begins no
     processes when there are many tensors, and leaves warnings of what all of them share to who compares them.
     ``after``: an earlier step of this rank that diverges; values that differ now inherit that.
-    ``beside_graph``: next to nothing ran outside of a graph, whose inside is compared apart.
+    ``beside``: what is known of the graph of the same step, which is compared apart.
 
     :raises CompareError: a dump is empty
     """
@@ -141,7 +141,7 @@ def compare_dumps(
         for side, dump in ((tr("target"), target), (tr("golden"), golden))
         if dump.damage
     ]
-    evidence = evidence_of(pairs, target, golden, mappings)
+    evidence = evidence_of(pairs, target, golden, mappings, updated=beside is not None and beside.updated)
     origins, random = split_random(find_origins(evidence))
     for node in evidence.nodes:
         node.pair.given = node.ratio_out
@@ -160,7 +160,7 @@ def compare_dumps(
     del evidence  # its nodes take as much memory as the entries
     if after is not None and any(row.differs for row in comparison.rows):
         comparison.inherits = after
-    comparison.beside_graph = beside_graph
+    comparison.beside_graph = beside is not None and beside.nothing_outside
     comparison.verdict = verdict_of(comparison)
     judge(comparison, profile)
     if options.log_values:
@@ -175,13 +175,18 @@ def _log_values(comparison: Comparison) -> None:
             logger.info("%s: %s", item.name, ", ".join(filter(None, (row.result, row.reason))))
 
 
-def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings) -> Evidence:
-    """The measured pairs of two dumps, as the search for origins takes them, and the step before, where it is there."""
+def evidence_of(
+    pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings, *, updated: bool = False
+) -> Evidence:
+    """The measured pairs of two dumps, as the search for origins takes them, and the step before, where it is there.
+
+    ``updated``: parameters have been through updates, though none is recorded here.
+    """
     load = partial(load_both, target.tensors, golden.tensors) if target.mode == golden.mode == Mode.TENSOR else None
     return Evidence(
         pairs, list(golden.entries.values()), load,
         damaged=bool(target.damage or golden.damage), earlier=EarlierSteps.of(target, golden, mappings),
-        frameworks=(target.framework, golden.framework),
+        frameworks=(target.framework, golden.framework), updated=updated,
     )  # fmt: skip
 
 
@@ -234,11 +239,11 @@ def compare_one(
     *,
     one_of_many: bool = False,
     after: int | None = None,
-    beside_graph: bool = False,
+    beside: BesideGraph | None = None,
 ) -> Outcome:
     """Compare two dumps and write their reports, whose names end with ``suffix``.
 
-    ``one_of_many``, ``after`` and ``beside_graph`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read,
+    ``one_of_many``, ``after`` and ``beside`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read,
     paired or written.
     """
     ours = read_dump(target)
@@ -253,7 +258,7 @@ def compare_one(
             warn_swapped_weights(alignment)
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
-    comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many, after=after, beside_graph=beside_graph)
+    comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many, after=after, beside=beside)
     proposed = _proposed_mapping(ours, theirs, comparison.pairs, options.mappings.layer)
     comparison.mapped = replace(comparison.mapped, found=bool(aligned), proposed=proposed)
     tables = write_tables(
@@ -269,8 +274,8 @@ def compare_one(
         from msprobe_ms.comparison.page.report import write_report  # here, as few comparisons of Python's write it
 
         # Of several pairs the mappings that were found may yet become one; the page over all of them is written last.
-        beside = [*files[len(aligned) :], output / f"compare_report_{timestamp}.html"] if one_of_many else list(files)
-        told = Outcome(suffix.removeprefix("_"), ours, theirs, comparison, beside)
+        others = [*files[len(aligned) :], output / f"compare_report_{timestamp}.html"] if one_of_many else list(files)
+        told = Outcome(suffix.removeprefix("_"), ours, theirs, comparison, others)
         all_rows, stacks = options.html_rows == "all", options.html_stacks
         files.insert(0, write_report(told, output, timestamp, suffix, all_rows=all_rows, stacks=stacks))
     dumps = {"target": target, "golden": golden}

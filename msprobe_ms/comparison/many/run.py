@@ -25,7 +25,7 @@ from msprobe_ms.comparison.reporting.facts import why_alone
 from msprobe_ms.comparison.reporting.files import summary
 from msprobe_ms.comparison.reporting.terminal import can_be_proved, verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps, compare_one
-from msprobe_ms.comparison.terms import Verdict
+from msprobe_ms.comparison.terms import BesideGraph, Verdict
 from msprobe_ms.dump.reading.locate import Place
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import MsprobeError, UsageError
@@ -43,7 +43,7 @@ class Work(NamedTuple):
     """One comparison, as it is sent to a worker. ``output`` None: no report is written.
 
     ``algorithms`` are those of the options, which are loaded there; ``command`` compares this pair alone; ``after`` is
-    an earlier step of its rank that diverges, where one is known; ``beside_graph`` is known once the graph is compared.
+    an earlier step of its rank that diverges, where one is known; ``beside`` is known once the graph is compared.
     """
 
     pair: DumpPair
@@ -54,7 +54,7 @@ class Work(NamedTuple):
     algorithms: tuple[Unloaded, ...] = ()
     command: tuple[str, ...] = ()
     after: int | None = None
-    beside_graph: bool = False
+    beside: BesideGraph | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ class Found:
     ``provable``   the call that its error begins at can be run alone
     ``differing``  of one that is consistent, how many values differ for a reason that is no error of their own
     ``inherits``   the earlier step whose error it inherits, where nothing else is wrong with it
+    ``updated``    parameters have been through updates, by their values
     """
 
     place: Place
@@ -89,6 +90,7 @@ class Found:
     why_alone: str = ""
     provable: bool = False
     inherits: int | None = None
+    updated: bool = False
 
     @property
     def shows_error(self) -> bool:
@@ -113,14 +115,12 @@ def compare_pair(work: Work) -> Found:
         options = replace(work.options, algorithms=tuple(each.load() for each in work.algorithms))
         if work.output is None:
             ours, theirs = read_dump(pair.target), read_dump(pair.golden)
-            compared = compare_dumps(
-                ours, theirs, options, one_of_many=True, after=work.after, beside_graph=work.beside_graph
-            )
+            compared = compare_dumps(ours, theirs, options, one_of_many=True, after=work.after, beside=work.beside)
             outcome = Outcome("", ours, theirs, compared, [])
         else:
             outcome = compare_one(
                 pair.target, pair.golden, work.output, options, work.timestamp, pair.suffix,
-                one_of_many=True, after=work.after, beside_graph=work.beside_graph,
+                one_of_many=True, after=work.after, beside=work.beside,
             )  # fmt: skip
     except EmptyDumpError as error:
         entries = min(len(read_dump(path).entries) for path in (pair.target, pair.golden))
@@ -148,6 +148,7 @@ def compare_pair(work: Work) -> Found:
         why_alone=why_alone(outcome),
         provable=can_be_proved(outcome),
         inherits=comparison.inherits if comparison.verdict == Verdict.DIVERGENT else None,
+        updated=comparison.updated,
     )
 
 
@@ -155,18 +156,27 @@ class Halves:
     """Of runs with graphs, judges what ran outside of them, step by step and rank by rank."""
 
     def __init__(self) -> None:
-        self._graphs: dict[tuple[int | None, str], int] = {}
+        self._graphs: dict[tuple[int | None, str], Found] = {}
 
     def judged(self, found: Found) -> Found:
         """Return what is told of a pair: where next to nothing ran outside the graph, that it cannot be compared is no
         divergence."""
         place = found.place
-        key = place.step, place.rank
         if place.half == "graph" and not found.unpaired and found.verdict != Verdict.FAILED:
-            self._graphs[key] = found.entries
-        if place.half != "pynative" or not found.unpaired or found.entries > _FEW * self._graphs.get(key, -1):
+            self._graphs[place.step, place.rank] = found
+        beside = self.beside(found)
+        if beside is None or not beside.nothing_outside:
             return found
         return replace(found, verdict=Verdict.CONSISTENT, lines=[], problem="")
+
+    def beside(self, found: Found) -> BesideGraph | None:
+        """Return what the graph tells of a pair that ran outside of it; None where that changes nothing."""
+        graph = self._graphs.get((found.place.step, found.place.rank))
+        if found.place.half != "pynative" or graph is None:
+            return None
+        nothing_outside = found.unpaired and found.entries <= _FEW * graph.entries
+        updated = graph.updated and graph.verdict == Verdict.CONSISTENT and bool(found.origins) and not found.updated
+        return BesideGraph(nothing_outside, updated) if nothing_outside or updated else None
 
 
 class WrongSteps:
@@ -212,8 +222,8 @@ def compare_all(
         wrong = WrongSteps()
         for one, first in zip(work, run_in_order(compare_pair, work, pool), strict=True):
             result = first if isinstance(first, Lost) else halves.judged(first)
-            if isinstance(first, Found) and result is not first and not first.problem:  # its reports say the same
-                one = one._replace(beside_graph=True)
+            if isinstance(first, Found) and not first.problem and (beside := halves.beside(first)):
+                one = one._replace(beside=beside)  # so that its reports say the same
                 (result,) = run_in_order(compare_pair, [one], pool)
             if not isinstance(result, Lost) and (after := wrong.before(result)) is not None:
                 (result,) = run_in_order(compare_pair, [one._replace(after=after)], pool)

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compare_parts import compared_steps
-from rank_dumps import call, write_dump
+from rank_dumps import call, leaf, write_dump
 
+from msprobe_ms.arrays.sketch import encode, sketch
 from msprobe_ms.cli import main
 from msprobe_ms.comparison.terms import Verdict
 
@@ -47,6 +48,30 @@ def test_a_compiled_function_alone_outside_a_graph_is_no_divergence(
     assert main(["compare", *sides, "-o", str(tmp_path / "report")]) == 0
     summaries = [json.loads(path.read_text()) for path in (tmp_path / "report").glob("compare_summary*.json")]
     assert [each["verdict"] for each in summaries] == ["consistent"] * 3
+
+
+@pytest.mark.parametrize(("updated", "verdict"), [(True, Verdict.CONSISTENT), (False, Verdict.DIVERGENT)])
+def test_updates_that_a_graph_shows_set_apart_what_it_hands_to_the_code_outside(
+    tmp_path: Path, updated: bool, verdict: Verdict
+) -> None:
+    """``loss(jitted_network(x).reshape(…))``: parameters are recorded inside the graph alone."""
+    for step in (0, 1):
+        for side in ("target", "golden"):
+            apart = step == 1 and side == "target"
+            result = (INPUT + np.float32(0.5)) * np.float32(1 + (6e-5 if apart else 0.0))
+            weight = leaf(INPUT * np.float32(1 + (1e-5 if apart and updated else 0.0)))
+            layers = {name: {**each, "parameters": {"weight": weight}} for name, each in graph().items()}
+            shown = {**leaf(result), "Sketch": encode(sketch(result), result.dtype)}
+            outside = {"Tensor.reshape.0.forward": {"input_args": [shown], "input_kwargs": {}, "output": [shown]}}
+            if side == "golden":
+                write_dump(tmp_path / f"{side}/step{step}/rank0", layers | outside)
+                continue
+            write_dump(tmp_path / f"{side}/graph/step{step}/rank0", layers)
+            jitted = {"Jit.Net.0.forward": call(INPUT, result)}
+            write_dump(tmp_path / f"{side}/pynative/step{step}/rank0", jitted | outside)
+    found = compared_steps(tmp_path / "target", tmp_path / "golden").found
+    last = next(each for each in found if each.place.half == "pynative" and each.place.step == 1)
+    assert last.verdict == verdict
 
 
 def test_a_step_inherits_nothing_from_one_whose_modules_no_name_pairs(tmp_path: Path) -> None:
