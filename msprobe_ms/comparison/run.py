@@ -41,6 +41,7 @@ from msprobe_ms.comparison.reporting.thresholds import Thresholds
 from msprobe_ms.comparison.terms import BesideGraph, Mode, Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import is_of_training, parse_entry
+from msprobe_ms.dump.reading.locate import place_of
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import no_garbage_collection
@@ -253,7 +254,9 @@ def compare_one(
     if options.align:
         from msprobe_ms.comparison.pairing.automatic import warn_swapped_weights, write_alignment
 
-        alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
+        # Beside a graph few modules run outside of it, or none.
+        outside = one_of_many and place_of(target.absolute().parent).half == "pynative"
+        alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}", tell=not outside)
         if not one_of_many:
             warn_swapped_weights(alignment)
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))

@@ -37,7 +37,7 @@ def proof_lines(proof: Proof) -> Iterator[str]:
     for note in proof.notes:
         yield tr("  {note}", note=note)
     if proof.trials:
-        yield tr("result    error, ULP  of allowed  what was run")
+        yield tr("result    error, ULP error/limit  what was run")
     for trial in proof.trials:
         yield tr(
             "{agrees:<8}{ulp:>12}{excess:>12}  {experiment}",

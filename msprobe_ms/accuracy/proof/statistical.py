@@ -81,7 +81,7 @@ class Sides(NamedTuple):
         if apart is None or apart <= most:
             return ""
         return tr(
-            "its statistics differ by {apart:.3g} of its size, of which rounding explains {most:.3g}",
+            "it differs by {apart:.3g} of its size; rounding explains at most {most:.3g}",
             apart=apart,
             most=most,
         )
@@ -220,8 +220,8 @@ def _changes(change: float, recorded: float, *, explains: bool) -> str:
             recorded=percent(recorded),
         )
     return tr(
-        "the norm of the result changes by {change}, but by {recorded} between the two dumps: "
-        "this alone does not explain the difference",
+        "the norm of the result changes by {change}; between the two dumps it changes by {recorded}, so that on "
+        "random data this setting does not show the whole difference",
         change=percent(change),
         recorded=percent(recorded),
     )

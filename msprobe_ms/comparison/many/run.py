@@ -102,7 +102,7 @@ class Found:
         """That values differ by what rounding error grows to in this pair; "" where none do."""
         differ = tr_count("1 value differs", "{count} values differ", count=self.differing)
         return (
-            tr("{differ} by more than their tolerance, but by no more than rounding error can grow to", differ=differ)
+            tr("{differ} by more than their tolerance; rounding errors that add up explain this", differ=differ)
             if self.differing
             else ""
         )

@@ -131,7 +131,8 @@ class Gathering:
             if self._output is not None:
                 files.append(self._output / f"compare_trend{self._suffix(trend.rank)}_{self._timestamp}.csv")
                 write_trend(trend, files[-1])
-        rank = first_rank(self._exchanges) if len(self._exchanges) > 1 else None
+        several = len({pair.place.rank for pair in self._plan.pairs}) > 1  # halves of one process are no ranks
+        rank = first_rank(self._exchanges) if several and len(self._exchanges) > 1 else None
         step = self._first_step if len(self._steps) > 1 else None
         total = Total(
             _verdict(self._counts),

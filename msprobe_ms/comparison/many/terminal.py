@@ -121,7 +121,7 @@ def total_lines(total: Total, plan: Plan) -> Iterator[str]:
         yield total.first_loss.sentence
     if total.first_rank is not None:
         yield total.first_rank.reason
-    if total.growing:
+    if total.growing and total.verdict != Verdict.CONSISTENT:  # there it is explained; the trend's table has it
         nodes = [f"{each.node} ({each.rank}: {each.first:.2g} → {each.last:.2g})" for each in total.growing]
         yield tr(
             "the error ratio (deviation / tolerance) grows over the steps at: {nodes}; the error need not begin there",

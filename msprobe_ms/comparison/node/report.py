@@ -301,8 +301,8 @@ def _estimate_lines(row: Row) -> Iterator[str]:
     estimate = sketch_deviation(row.target, row.golden)
     if estimate is not None and math.isclose(estimate, row.deviation, rel_tol=1e-6):
         yield tr(
-            "  deviation: {deviation:.4g}, the norm of target − golden relative to the golden's norm; the sketches "
-            "estimate it to about a fifth",
+            "  deviation: {deviation:.4g}, the norm of target − golden relative to that of golden; estimated from the "
+            "key Sketch of both dumps, mostly to within 20 %",
             deviation=row.deviation,
         )
 

@@ -25,7 +25,7 @@ def describe_explanations(row: Row, tried: Sequence[tuple[str, Allowance | None]
 
 def describe_allowances(row: Row, tried: Sequence[tuple[str, Allowance | None]], *, in_full: bool = True) -> str:
     """The same without the name of the row; ``in_full``: also name the explanations that do not apply."""
-    allowed = [(tr(name), each.up_to) for name, each in tried if each is not None]
+    allowed = _largest([(name, each.up_to) for name, each in tried if each is not None])
     silent = tuple(name for name, each in tried if each is None)
     parts = [_outcome(row)]
     if allowed:
@@ -33,6 +33,14 @@ def describe_allowances(row: Row, tried: Sequence[tuple[str, Allowance | None]],
     if silent and in_full:
         parts.append(_silent(silent))
     return tr_join(tr("; "), parts)
+
+
+def _largest(allowed: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Each explanation once, with the most it allowed: some are asked again once more is known."""
+    largest: dict[str, float] = {}
+    for name, up_to in allowed:
+        largest[name] = max(up_to, largest.get(name, 0.0))
+    return [(tr(name), up_to) for name, up_to in largest.items()]
 
 
 @lru_cache(maxsize=64)
@@ -46,7 +54,7 @@ def _outcome(row: Row) -> str:
     if explained is None:
         if row.inherited_from:
             return tr("its error comes from {origin}", origin=row.inherited_from)
-        return tr("nothing explains it")
+        return tr("this is an error")
     if explained.effect is Effect.HOLDS:
         return tr("judged by {up_to:.3g}, which is less than its tolerance", up_to=explained.up_to)
     return tr("explained by {by}", by=tr(explained.by))
@@ -64,12 +72,12 @@ def _allowed(row: Row, allowed: Sequence[tuple[str, float]]) -> str:
         )
     each = tr_join(", ", [_accepts(name, up_to) for name, up_to in allowed])
     if len(allowed) == 1:
-        return tr("accepted deviation: {each}", each=each)
-    return tr("accepted deviation, the largest of: {each}", each=each)
+        return tr("accepted: {each}", each=each)
+    return tr("accepted, the largest of: {each}", each=each)
 
 
 def _accepts(name: str, up_to: float) -> str:
     """How large a deviation an explanation lets pass."""
     if math.isfinite(up_to):
-        return tr("up to {up_to:.3g} by {name}", name=name, up_to=up_to)
-    return tr("any by {name}", name=name)
+        return tr("a deviation of up to {up_to:.3g} by {name}", name=name, up_to=up_to)
+    return tr("any deviation by {name}", name=name)

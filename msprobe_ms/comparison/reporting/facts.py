@@ -140,11 +140,11 @@ def _why_alone(comparison: Comparison, alone: int) -> Iterator[str]:
     """
     inner = sum(not row.matched for pair in comparison.pairs if pair.how == PairedBy.GROUP for row in pair.rows)
     if inner and inner == alone:
-        yield tr("intermediate values, which the two sides compute by different calls")
+        yield tr("intermediate values inside groups of calls, of which only the results are compared")
     elif inner:
         yield tr_count(
-            "1 is an intermediate value, which the two sides compute by different calls",
-            "{count} are intermediate values, which the two sides compute by different calls",
+            "1 is an intermediate value inside a group of calls, of which only the results are compared",
+            "{count} are intermediate values inside groups of calls, of which only the results are compared",
             count=inner,
         )
     paired = _by_call(pair for pair in comparison.pairs if pair.matched and pair.how != PairedBy.GROUP)

@@ -46,7 +46,7 @@ HEADS = {
     Verdict.UNJUDGED: "",
 }
 #: Why what ran outside of graphs may have no counterpart at all.
-NOTHING_OUTSIDE = tr("nothing to compare: next to nothing ran outside of graphs, whose insides are a pair of their own")
+NOTHING_OUTSIDE = tr("nothing to compare outside of compiled graphs; the graphs are compared as a separate pair")
 #: Kinds of origins whose call can be run alone.
 _PROVABLE = (OriginKind.COMPUTATION, OriginKind.PARAMETER, OriginKind.PRECISION)
 
@@ -127,7 +127,7 @@ def judgement_lines(outcome: Outcome, command: Sequence[str] = ()) -> Iterator[s
 def _how_near(differ: bool, withdrawn: bool) -> str:
     """How near consistent values are: some beyond the tolerance of their dtype, or some that are not judged."""
     if differ:
-        return tr("nothing differs by more than rounding error can grow to")
+        return tr("rounding errors, some of which add up, explain all differences")
     if withdrawn:
         return tr("all values that are judged agree within the rounding error of their dtypes")
     return tr("all values agree within the rounding error of their dtypes")

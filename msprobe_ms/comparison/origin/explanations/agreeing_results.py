@@ -108,8 +108,8 @@ class AgreeingResults(Surveyed):
     def _before_right(self, nodes: Sequence[Node], differing: Container[Node]) -> set[Node]:
         """The differing calls after which the next module called in the same place comes out right.
 
-        But those whose results are taken in, as different as they are, by a later call that does not come out right: the
-        module is on another branch.
+        But those whose results a later call takes in, as different as they are, and does not come out right: the module
+        is on another branch.
         """
         following: dict[tuple[bool, Node | None], Node] = {}
         found = set[Node]()

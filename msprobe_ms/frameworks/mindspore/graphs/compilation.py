@@ -121,8 +121,8 @@ class CompiledTaps(MarkedGraphs):
             self._has_told = True
             logger.info(
                 tr(
-                    "graphs are compiled with callbacks in them; MindSpore's warnings 'Some side effect nodes were "
-                    "eliminated by mistake' are expected meanwhile"
+                    "msprobe_ms puts callbacks into each graph that MindSpore compiles; MindSpore may warn 'Some side "
+                    "effect nodes were eliminated by mistake' during the compilation: this is harmless"
                 )
             )
 

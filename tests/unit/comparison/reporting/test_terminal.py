@@ -228,7 +228,7 @@ def test_inner_values_of_calls_that_are_compared_as_one_are_told_apart() -> None
     given = (("input.0", x), ("input.1", weight), ("input.2", bias), ("output.0", product + 1))
     golden = dump([tensor(place, each, whole) for place, each in given], "pytorch")
     lines = told(dump(ours), golden)
-    inner = "intermediate values, which the two sides compute by different calls"
+    inner = "intermediate values inside groups of calls, of which only the results are compared"
     assert f"4 values compared (statistics), 2 have no counterpart ({inner}); paired: " in lines[1]
     other = tensor("output.0", weight, "Functional.other.0.forward")
     lines = told(dump([*ours, other]), golden)
