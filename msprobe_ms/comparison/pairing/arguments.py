@@ -41,6 +41,8 @@ SPELLINGS = (
     ("stride", "strides"),
     ("dilation", "dilations"),
 )
+#: What is computed with, by the first spelling.
+OPERANDS = ("input", "other")
 CANONICAL: Mapping[str, str] = {name: spellings[0] for spellings in SPELLINGS for name in spellings}
 
 #: What changes no number of the results, or is stated in other terms by others.

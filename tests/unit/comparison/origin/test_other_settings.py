@@ -10,9 +10,12 @@ from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Origin
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.other_settings import OtherSettings
 from msprobe_ms.comparison.origin.search import find_origins
+from msprobe_ms.comparison.pairing.arguments import OtherSetting
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Dump
 
 RANDOM = np.random.default_rng(3)
@@ -21,7 +24,9 @@ LAYER, GELU = "Cell.net.fc.Dense.forward.0", "Functional.gelu.0.forward"
 BACKWARD = GELU.replace("forward", "backward")
 
 
-def step(hidden: float = 0.0, result: float = 0.0, gradient: float = 0.0, approximate: str = "none") -> Dump:
+def step(
+    hidden: float = 0.0, result: float = 0.0, gradient: float = 0.0, approximate: str = "none", epsilon: float = 1e-5
+) -> Dump:
     """A layer whose weight went through updates, and a GELU; what they give is off by these parts of its size."""
 
     def off(values: np.ndarray, part: float) -> np.ndarray:
@@ -37,15 +42,20 @@ def step(hidden: float = 0.0, result: float = 0.0, gradient: float = 0.0, approx
         ("output.0", off(GRADIENT, gradient), BACKWARD),
     ]
     items = [tensor(place, each, entry, sketch=encode(sketch(each), each.dtype)) for place, each, entry in values]
-    return dump([*items, value("input.approximate", approximate, GELU, keyword=True)])
+    settings = {"approximate": approximate, "epsilon": epsilon}
+    return dump([*items, *(value(f"input.{name}", each, GELU, keyword=True) for name, each in settings.items())])
 
 
-def found(now: Dump, first: Dump | None = None) -> list[Origin]:
+def evidence_of(now: Dump, first: Dump | None = None) -> Evidence:
     golden = step()
     pairs = pair(now, golden, Mappings())
     measure(pairs, now, golden, "statistics")
     earlier = EarlierSteps({2: lambda: (first, step())}) if first is not None else None
-    return find_origins(Evidence(pairs, earlier=earlier))
+    return Evidence(pairs, earlier=earlier)
+
+
+def found(now: Dump, first: Dump | None = None) -> list[Origin]:
+    return find_origins(evidence_of(now, first))
 
 
 def test_drift_passes_a_call_of_the_same_settings() -> None:
@@ -56,6 +66,14 @@ def test_drift_does_not_excuse_a_call_of_other_settings_which_is_named_with_them
     origin, *_ = found(step(1.5e-4, 4e-4, 3e-4, "tanh"))
     assert origin.target == f"{GELU}.output.0"
     assert origin.reason.endswith("its argument approximate is tanh, the golden's is none")
+
+
+def test_of_calls_that_do_together_what_one_does_another_epsilon_is_told_and_no_other_way_of_doing_it() -> None:
+    evidence = evidence_of(step(epsilon=1e-2, approximate="tanh"))
+    settings, (node,) = OtherSettings(evidence), [each for each in evidence.nodes if each.name == GELU]
+    assert [each.name for each in settings.of(node)] == ["approximate", "epsilon"]
+    node.pair.how = PairedBy.GROUP
+    assert OtherSettings(evidence).of(node) == [OtherSetting("epsilon", (1e-2,), (1e-5,))]
 
 
 def test_results_no_further_apart_than_what_the_call_takes_in_are_no_origin() -> None:
