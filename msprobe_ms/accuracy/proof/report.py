@@ -23,7 +23,7 @@ _HEADINGS = {
     "UNDECIDED": tr("UNDECIDED"),
 }
 _NOT_HERE_OR_UNDECIDED = {Finding.INPUT: "NOT HERE", Finding.UNDECIDED: "UNDECIDED"}
-_AGREES = {True: tr("agrees:"), False: tr("does not agree:"), None: tr("not run:")}
+_AGREES = {True: tr("agrees:"), False: tr("does not agree:"), None: tr("no result:")}
 #: Characters of a note in the table.
 _LONGEST = 160
 
@@ -37,10 +37,10 @@ def proof_lines(proof: Proof) -> Iterator[str]:
     for note in proof.notes:
         yield tr("  {note}", note=note)
     if proof.trials:
-        yield tr("result    error, ULP error/limit  what was run")
+        yield tr("result    error, ULP  error/allowed  what was run")
     for trial in proof.trials:
         yield tr(
-            "{agrees:<8}{ulp:>12}{excess:>12}  {experiment}",
+            "{agrees:<8}{ulp:>12}{excess:>15}  {experiment}",
             agrees=_word(trial),
             ulp=_figure(trial.ulp),
             excess=_figure(trial.excess),

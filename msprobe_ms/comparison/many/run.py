@@ -100,9 +100,12 @@ class Found:
     @property
     def without_origin(self) -> str:
         """That values differ by what rounding error grows to in this pair; "" where none do."""
-        differ = tr_count("1 value differs", "{count} values differ", count=self.differing)
         return (
-            tr("{differ} by more than their tolerance; rounding errors that add up explain this", differ=differ)
+            tr_count(
+                "1 of them differs by rounding errors that have added up",
+                "{count} of them differ by rounding errors that have added up",
+                count=self.differing,
+            )
             if self.differing
             else ""
         )

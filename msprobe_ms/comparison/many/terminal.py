@@ -50,6 +50,8 @@ class Lines:
             yield from others
             if found.files:
                 yield report_line(found.files, of_many=True)
+        elif self._in_full and verdict == Verdict.CONSISTENT and found.unpaired:
+            yield tr("{place}: {told}", place=place, told=NOTHING_OUTSIDE)
         elif self._in_full or verdict != Verdict.CONSISTENT:
             yield tr(
                 "{place}: {verdict}{where}",
@@ -62,11 +64,9 @@ class Lines:
         exchanges, first = found.exchanges, next(iter(found.origins), None)
         inherits = self._first_step if follows and found.shows_error else found.inherits
         where = tr(": the error begins at {origin}", origin=exchanges.origin) if exchanges.origin else ""
-        if found.verdict == Verdict.CONSISTENT and not found.unpaired:
+        if found.verdict == Verdict.CONSISTENT:
             told = filter(None, (self._compared(found), found.without_origin))
             where = tr(": {told}", told=tr_join("; ", told))
-        elif found.verdict == Verdict.CONSISTENT:
-            where = tr(": {told}", told=NOTHING_OUTSIDE)
         if first is not None and first.kind == OriginKind.UPDATE:
             where = tr(": {reason} ({target})", reason=first.reason, target=first.target)
         elif exchanges.handed_by:

@@ -73,22 +73,35 @@ def sketch_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | 
 
 def four_statistics_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:
     """Measure Max, Min, Mean and Norm of two tensors as one relative difference; None if none is on both sides."""
+    return max(_statistics_apart(target, golden, floor).values(), default=None)
+
+
+def furthest_statistic(target: Item, golden: Item) -> str:
+    """Return which of ``STATISTICS`` sets two tensors furthest apart; "" if none is on both sides."""
+    parts = _statistics_apart(target, golden, 0.0)
+    return max(parts, key=lambda name: parts[name], default="")
+
+
+def _statistics_apart(target: Item, golden: Item, floor: float) -> dict[str, float]:
+    """How far apart the statistics are, each relative to its own scale."""
     if (times := _size(golden) / _size(target)) != 1 and isinstance(target.norm, float):
         target = target._replace(norm=target.norm * math.sqrt(times))  # of the same numbers, held several times
     if are_filled_otherwise(target, golden):
-        return _part(target.maximum, golden.maximum, max(magnitude(golden.maximum), floor))
+        part = _part(target.maximum, golden.maximum, max(magnitude(golden.maximum), floor))
+        return {} if part is None else {STATISTICS[0]: part}
     rms = max(root_mean_square(golden) or 0.0, floor)
     peak = max(magnitude(golden.maximum), magnitude(golden.minimum))
     length = math.sqrt(max(1, element_count(golden)))
     largest = magnitude(golden.maximum) if is_filled(golden.maximum, golden.minimum) else max(peak, rms)
     scales = (largest, max(peak, rms), rms or peak, max(magnitude(golden.norm), rms * length))
-    most, least, mean, norm = (
-        _part(getattr(target, name), getattr(golden, name), scale)
+    found = {
+        name: part
         for name, scale in zip(STATISTICS, scales, strict=True)
-    )
-    whole = [part for part in (mean, norm) if part is not None]
+        if (part := _part(getattr(target, name), getattr(golden, name), scale)) is not None
+    }
+    whole = not found.keys().isdisjoint(STATISTICS[2:])
     share = EXTREME if whole and parse_dtype(golden.dtype).epsilon and not _is_rounded(target, golden) else 1.0
-    return max([*whole, *(share * part for part in (most, least) if part is not None)], default=None)
+    return {name: part if name in STATISTICS[2:] else share * part for name, part in found.items()}
 
 
 def _size(item: Item) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msprobe_ms.arrays.worst_elements import rearranged, study
 from msprobe_ms.comparison.empty import refuse_empty
-from msprobe_ms.comparison.measuring.deviation import sketch_deviation
+from msprobe_ms.comparison.measuring.deviation import furthest_statistic, sketch_deviation
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.node.lookup import Chosen, Neighbours, choose
@@ -239,7 +239,7 @@ class _Details:
         if row.target is not None and row.golden is not None and row.golden.name != row.target.name:
             yield tr("  golden: {name}", name=row.golden.name)
         yield from _metrics_table(row)
-        yield from _estimate_lines(row)
+        yield from _deviation_lines(row, measured=self.comparison.mode == Mode.TENSOR)
         if row.reason:
             yield tr("  {result}: {reason}", result=_RESULT.get(row.result, row.result), reason=row.reason)
         if row.differs and row.deviation is not None and math.isfinite(row.deviation):
@@ -294,16 +294,22 @@ def _metrics_table(row: Row) -> Iterator[str]:
         yield tr("  {metrics}", metrics=row.metrics[NOTE])
 
 
-def _estimate_lines(row: Row) -> Iterator[str]:
-    """That the deviation is no figure of the table but an estimate, if it is the sketches'."""
-    if row.target is None or row.golden is None or not row.deviation:
+def _deviation_lines(row: Row, *, measured: bool) -> Iterator[str]:
+    """What the deviation is, where elements were not measured: an estimate of the sketches, or one of the table's."""
+    if row.target is None or row.golden is None or not row.deviation or measured:
         return
     estimate = sketch_deviation(row.target, row.golden)
     if estimate is not None and math.isclose(estimate, row.deviation, rel_tol=1e-6):
         yield tr(
-            "  deviation: {deviation:.4g}, the norm of target − golden relative to that of golden; estimated from the "
-            "key Sketch of both dumps, mostly to within 20 %",
+            "  deviation: {deviation:.4g}, the norm of target − golden relative to that of golden; an estimate, mostly "
+            "right to within 20 %",
             deviation=row.deviation,
+        )
+    elif name := furthest_statistic(row.target, row.golden):
+        yield tr(
+            "  deviation: {deviation:.4g}, by the {name}, which differs most for the size of the tensor",
+            deviation=row.deviation,
+            name=_STATISTIC.get(name, name),
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from msprobe_ms.comparison.model import Allowance, Effect, Row
-from msprobe_ms.support.translation import tr, tr_count, tr_join
+from msprobe_ms.support.translation import tr, tr_join
 
 
 def describe_explanations(row: Row, tried: Sequence[tuple[str, Allowance | None]], entry: str = "") -> str:
@@ -27,9 +27,10 @@ def describe_allowances(row: Row, tried: Sequence[tuple[str, Allowance | None]],
     """The same without the name of the row; ``in_full``: also name the explanations that do not apply."""
     allowed = _largest([(name, each.up_to) for name, each in tried if each is not None])
     silent = tuple(name for name, each in tried if each is None)
-    parts = [_outcome(row)]
-    if allowed:
-        parts.append(_allowed(row, allowed))
+    explained_by = tr(row.explained.by) if row.explained is not None else ""
+    parts = [_outcome(row, dict(allowed).get(explained_by))]
+    if others := [(name, up_to) for name, up_to in allowed if name != explained_by]:
+        parts.append(_allowed(row, others))
     if silent and in_full:
         parts.append(_silent(silent))
     return tr_join(tr("; "), parts)
@@ -49,35 +50,31 @@ def _silent(names: tuple[str, ...]) -> str:
     return tr("explanations that do not apply: {silent}", silent=tr_join(", ", map(tr, names)))
 
 
-def _outcome(row: Row) -> str:
+def _outcome(row: Row, up_to: float | None) -> str:
+    """What let a row pass, and up to which deviation; or that nothing did."""
     explained = row.explained
     if explained is None:
         if row.inherited_from:
             return tr("its error comes from {origin}", origin=row.inherited_from)
-        return tr("this is an error")
+        return tr("its deviation is larger than explained")
     if explained.effect is Effect.HOLDS:
         return tr("judged by {up_to:.3g}, which is less than its tolerance", up_to=explained.up_to)
-    return tr("explained by {by}", by=tr(explained.by))
+    if up_to is None or not math.isfinite(up_to):
+        return tr("explained by {by}", by=tr(explained.by))
+    return tr("explained by {by} (up to {up_to:.3g})", by=tr(explained.by), up_to=up_to)
 
 
 def _allowed(row: Row, allowed: Sequence[tuple[str, float]]) -> str:
-    """What each explanation that applies lets pass; where none is enough, that they are too small."""
+    """What each explanation that was not needed, or was not enough, lets pass."""
     if row.explained is None and not row.inherited_from and all(math.isfinite(up_to) for _, up_to in allowed):
-        named = [tr("{name} (up to {up_to:.3g})", name=name, up_to=up_to) for name, up_to in allowed]
-        return tr_count(
-            "{allowed} is too small to explain it",
-            "{allowed} are too small to explain it",
-            count=len(named),
-            allowed=tr_join(tr(" and "), [*([tr_join(", ", named[:-1])] if named[1:] else []), named[-1]]),
+        return tr_join(
+            ", ", [tr("{name} explains at most {up_to:.3g}", name=name, up_to=up_to) for name, up_to in allowed]
         )
-    each = tr_join(", ", [_accepts(name, up_to) for name, up_to in allowed])
-    if len(allowed) == 1:
-        return tr("accepted: {each}", each=each)
-    return tr("accepted, the largest of: {each}", each=each)
+    return tr("also tried: {each}", each=tr_join(", ", [_accepts(name, up_to) for name, up_to in allowed]))
 
 
 def _accepts(name: str, up_to: float) -> str:
     """How large a deviation an explanation lets pass."""
     if math.isfinite(up_to):
-        return tr("a deviation of up to {up_to:.3g} by {name}", name=name, up_to=up_to)
-    return tr("any deviation by {name}", name=name)
+        return tr("{name} (up to {up_to:.3g})", name=name, up_to=up_to)
+    return tr("{name} (any deviation)", name=name)

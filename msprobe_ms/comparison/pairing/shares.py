@@ -55,22 +55,26 @@ def _calls(
 ) -> tuple[tuple[int, int] | None, tuple[list[str], list[str]]]:
     """Forward calls with a counterpart, and all of the side that has more of them; None where there are none.
 
-    And the names of functions that count and have none.
+    None, too, where one side alone recorded functions. And the names of functions that count and have none.
     """
     calls = [(pair.target, pair.golden) for pair in pairs if any(map(_is_forward, (pair.target, pair.golden)))]
-    counts = _is_forward if all(any(map(_is_function, side)) for side in zip(*calls, strict=True)) else _is_module_call
+    sides = list(zip(*calls, strict=True))
+    with_functions = [any(map(_is_function, side)) for side in sides]
+    counts = _is_forward if all(with_functions) else _is_module_call
     both, alone, functions = 0, [0, 0], (list[str](), list[str]())
-    for sides in calls:
-        if None not in sides:
-            both += counts(sides[0])
+    for call in calls:
+        if None not in call:
+            both += counts(call[0])
             continue
-        for side, entry in enumerate(sides):
+        for side, entry in enumerate(call):
             if entry is not None and counts(entry) and entry.name not in expected[side]:
                 alone[side] += 1
                 if not _is_module_call(entry):
                     functions[side].append(entry.name)
     total = both + max(alone)
-    return (both, total) if total else None, functions
+    # Of modules beside modules and functions, the share of modules says it all.
+    modules_alone = len(set(with_functions)) > 1 and all(any(map(_is_module_call, side)) for side in sides)
+    return (both, total) if total and not modules_alone else None, functions
 
 
 def outermost(paths: Sequence[str]) -> list[str]:

@@ -140,18 +140,18 @@ def _why_alone(comparison: Comparison, alone: int) -> Iterator[str]:
     """
     inner = sum(not row.matched for pair in comparison.pairs if pair.how == PairedBy.GROUP for row in pair.rows)
     if inner and inner == alone:
-        yield tr("intermediate values inside groups of calls, of which only the results are compared")
+        yield tr("inside computations that the two sides split into different calls")
     elif inner:
         yield tr_count(
-            "1 is an intermediate value inside a group of calls, of which only the results are compared",
-            "{count} are intermediate values inside groups of calls, of which only the results are compared",
+            "1 inside a computation that the two sides split into different calls",
+            "{count} inside computations that the two sides split into different calls",
             count=inner,
         )
     paired = _by_call(pair for pair in comparison.pairs if pair.matched and pair.how != PairedBy.GROUP)
     if paired:
         yield tr_count(
-            "1 belongs to a paired call, but exists on one side only ({names})",
-            "{count} belong to paired calls, but exist on one side only ({names})",
+            "1 in a paired call, on one side only: {names}",
+            "{count} in paired calls, on one side only: {names}",
             count=sum(paired.values()),
             names=listed(list(paired), _NAMED),
         )

@@ -121,8 +121,8 @@ class CompiledTaps(MarkedGraphs):
             self._has_told = True
             logger.info(
                 tr(
-                    "msprobe_ms puts callbacks into each graph that MindSpore compiles; MindSpore may warn 'Some side "
-                    "effect nodes were eliminated by mistake' during the compilation: this is harmless"
+                    "MindSpore compiles a part of this step as a graph, and msprobe_ms records it by callbacks in the "
+                    "graph: ignore MindSpore's warning 'Some side effect nodes were eliminated by mistake'"
                 )
             )
 

@@ -66,7 +66,7 @@ def test_it_is_kept_beside_the_report_and_shown_in_its_page(tmp_path: Path) -> N
         "calls": ["Mint.sub.0.backward", "Mint.sub.0.forward"],
         "answer": "wrong",
         "sentence": "so it is",
-        "details": ["a note", "agrees: run (0.5 ULP off, 0.1 times what is allowed)", "not run: again: no kernel"],
+        "details": ["a note", "agrees: run (0.5 ULP off, 0.1 times what is allowed)", "no result: again: no kernel"],
     }
 
 

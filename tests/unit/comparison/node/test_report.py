@@ -66,6 +66,7 @@ def test_a_deviation_that_sketches_estimate_is_said_to_be_an_estimate(sketched: 
         for framework, factor in (("mindspore", 2.83), ("pytorch", 1))
     ]
     lines = node_report(*sides, f"{name}.output.0", Options()).lines
-    told = [line for line in lines if line.startswith("  deviation: ")]
-    assert len(told) == sketched and all("mostly to within 20 %" in line for line in told)
+    (told,) = [line for line in lines if line.startswith("  deviation: ")]
+    which = "an estimate, mostly right to within 20 %" if sketched else "by the norm, which differs most for the size"
+    assert which in told
     assert "times its size" in one_a_line(lines)
