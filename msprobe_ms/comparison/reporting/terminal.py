@@ -22,6 +22,7 @@ from msprobe_ms.comparison.terms import Stage, Verdict
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Dump, Entry, ancestors
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETERS_GRAD, beginnings, is_update
+from msprobe_ms.dump.reading.locate import place_of
 from msprobe_ms.support.text import and_more, listed
 from msprobe_ms.support.translation import tr, tr_beginning, tr_count
 
@@ -285,6 +286,11 @@ def _way_to_more(outcome: Outcome) -> str:
         return tr(
             "kernels of a compiled graph pair with those of a dynamic graph only inside Cells: dump "
             "both at level L0 to compare every Cell, or both compiled to compare every kernel"
+        )
+    if "pynative" in [place_of(each.path.absolute().parent).half for each in (outcome.target, outcome.golden)]:
+        return tr(
+            "this is what ran outside of a compiled graph: the Cells inside are compared as a pair of their own if you give "
+            "the folder that holds graph and pynative"
         )
     if has_modules(outcome.comparison.pairs):
         return tr(
