@@ -289,7 +289,7 @@ def _way_to_more(outcome: Outcome) -> str:
         )
     if "pynative" in [place_of(each.path.absolute().parent).half for each in (outcome.target, outcome.golden)]:
         return tr(
-            "this is what ran outside of a compiled graph: the Cells inside are compared as a pair of their own if you give "
+            "this is what ran outside of a compiled graph: the Cells inside are another pair, if you give "
             "the folder that holds graph and pynative"
         )
     if has_modules(outcome.comparison.pairs):
