@@ -55,7 +55,7 @@ def test_a_step_after_the_error_is_not_told_as_if_all_were_well(opened: Open, tm
             2,
             "rank0",
             "consistent",
-            reason="512 of them differ by rounding errors that have added up",
+            reason="512 values differ by rounding errors that have added up",
             differing=512,
         ),
     ]

@@ -102,8 +102,8 @@ class Found:
         """That values differ by what rounding error grows to in this pair; "" where none do."""
         return (
             tr_count(
-                "1 of them differs by rounding errors that have added up",
-                "{count} of them differ by rounding errors that have added up",
+                "1 value differs by rounding errors that have added up",
+                "{count} values differ by rounding errors that have added up",
                 count=self.differing,
             )
             if self.differing

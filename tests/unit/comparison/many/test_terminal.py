@@ -70,7 +70,7 @@ def test_a_step_in_which_values_differ_and_no_error_begins_says_so() -> None:
     *_, line = found_lines([found(0, Verdict.CONSISTENT), calm], in_full=True)
     assert line == (
         "step1 rank0: CONSISTENT: 519 values compared, 9 of the target and 1 of the golden have no counterpart; "
-        "512 of them differ by rounding errors that have added up"
+        "512 values differ by rounding errors that have added up"
     )
     after = replace(found(1, Verdict.DIVERGENT), origins=[], exchanges=Exchanges(), inherits=0)
     *_, line = found_lines([found(0, Verdict.DIVERGENT), after], in_full=True)
