@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from msprobe_ms.frameworks.api_calls import ApiRunner
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.interruptions import calls_into
 from msprobe_ms.support.translation import tr, tr_list
+
+if TYPE_CHECKING:
+    from msprobe_ms.frameworks.api_calls import ApiRunner
 
 #: What is imported → what a user calls it; the extra that brings it, which the folder here and our module bear as well.
 FRAMEWORKS = {"mindspore": ("MindSpore", "mindspore"), "torch": ("PyTorch", "pytorch")}

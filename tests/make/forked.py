@@ -1,9 +1,10 @@
 """Python scripts in processes of their own, forked from one that has imported the framework: an import takes seconds.
 
 A script begins as it would in a fresh interpreter, in its folder and environment and with its arguments, but that its
-framework and this package are imported, and that the framework read the environment of the tests then. It ends when its
-threads and exit functions have; modules are not taken apart. What it prints goes to files. Tests of imports, of the
-interpreter's start and end, of tracebacks, hash seeds or pipes need `subprocess.run`.
+framework and, if it does not ask to import that itself, this package are imported, and that the framework read the
+environment of the tests then. It ends when its threads and exit functions have; modules are not taken apart. What it
+prints goes to files. Tests of imports, of the interpreter's start and end, of tracebacks, hash seeds or pipes need
+`subprocess.run`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import tempfile
 import threading
 import types
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,9 +32,11 @@ from processes import environment
 from repository import PYTHONPATH, ROOT
 
 #: Framework → what is imported beforehand. The first optimizer of PyTorch imports the last, for two seconds.
-IMPORTS = {
-    "mindspore": ("mindspore", "msprobe_ms.mindspore", "msprobe_ms.config.load"),
-    "torch": ("torch", "msprobe_ms.pytorch", "msprobe_ms.config.load", "torch._dynamo"),
+IMPORTS = {"mindspore": ("mindspore",), "torch": ("torch", "torch._dynamo")}
+#: The same of this package.
+OURS = {
+    "mindspore": ("msprobe_ms.mindspore", "msprobe_ms.config.load"),
+    "torch": ("msprobe_ms.pytorch", "msprobe_ms.config.load"),
 }
 #: Where the processes that have imported a framework listen, and the id of the process with which they end.
 FOLDER, OWNER = "MSPROBE_FORKED_FOLDER", "MSPROBE_FORKED_OWNER"
@@ -50,20 +53,21 @@ seconds: list[float] = []
 def run_forked(
     *arguments: str | Path,
     framework: str,
+    alone: bool = False,
     cwd: str | Path | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float = 300,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``python *arguments`` (a file, ``-c`` or ``-m``) to its end; what it printed, and how it ended.
 
-    ``framework`` is mindspore or torch. Raises subprocess.TimeoutExpired.
+    ``framework`` is mindspore or torch; ``alone``: without this package. Raises subprocess.TimeoutExpired.
     """
     command = [*map(str, arguments)]
     with tempfile.TemporaryDirectory() as folder:
         streams = [str(Path(folder, name)) for name in ("stdout", "stderr")]
         found = dict(os.environ if env is None else env)
         request = {"command": command, "cwd": str(cwd or os.getcwd()), "env": found, "streams": streams}
-        with _connect(framework) as connection:
+        with _connect(framework, alone) as connection:
             status = _run(connection, request, timeout)
         output, errors = (Path(stream).read_text(errors="replace") for stream in streams)
     return subprocess.CompletedProcess([sys.executable, *command], status, output, errors)
@@ -91,7 +95,7 @@ def _run(connection: socket.socket, request: dict[str, Any], timeout: float) -> 
     return status
 
 
-def _connect(framework: str) -> socket.socket:
+def _connect(framework: str, alone: bool) -> socket.socket:
     """A connection to the process that has imported the framework: one for all that run tests at the same time."""
     address = Path(os.environ[FOLDER], framework)
     connection = socket.socket(socket.AF_UNIX)
@@ -99,8 +103,13 @@ def _connect(framework: str) -> socket.socket:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not address.exists():
             _begin(framework, address)
-    connection.connect(str(address))
+    connection.connect(_of_framework(str(address)) if alone else str(address))
     return connection
+
+
+def _of_framework(address: str) -> str:
+    """Where the process listens that has not imported this package."""
+    return f"{address}.alone"
 
 
 def _begin(framework: str, address: Path) -> None:
@@ -120,18 +129,36 @@ def _begin(framework: str, address: Path) -> None:
 
 def _serve(framework: str, address: str, owner: str) -> None:
     """Fork for each connection, which sends a line; answer with the process's id, then with its exit status and the
-    seconds that it used.
+    seconds that it used. There are two such processes: this one, and its child, which has imported this package too.
 
-    It ends with the process that runs the tests.
+    They end with the process that runs the tests.
     """
-    for name in IMPORTS[framework]:
+    listener = _listen(IMPORTS[framework], _of_framework(address))
+    if _fork_quietly() == 0:
+        listener.close()
+        listener = _listen(OURS[framework], address)
+        print(_READY, end="", flush=True)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    _answer(listener, owner)
+
+
+def _listen(imports: Sequence[str], address: str) -> socket.socket:
+    for name in imports:
         __import__(name)
     gc.freeze()  # what is imported is looked through by no child's collector, which would copy all of it
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen()
-    print(_READY, end="", flush=True)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return listener
+
+
+def _fork_quietly() -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which only wait here
+        return os.fork()
+
+
+def _answer(listener: socket.socket, owner: str) -> None:
     running: dict[int, tuple[int, socket.socket]] = {}
     tests = os.pidfd_open(int(owner))
     while True:
@@ -153,9 +180,7 @@ def _serve(framework: str, address: str, owner: str) -> None:
 def _fork(listener: socket.socket, tests: int, running: dict[int, tuple[int, socket.socket]]) -> None:
     connection = listener.accept()[0]
     line = connection.makefile().readline()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads, which only wait here
-        child = os.fork()
+    child = _fork_quietly()
     if child == 0:
         for other in (listener, connection, *(each for _, each in running.values())):
             other.close()

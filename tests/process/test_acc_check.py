@@ -126,7 +126,7 @@ def strangers(folder: Path) -> dict[str, dict[str, Any]]:
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("faulty")
     write_dump(folder, {**CALLS, **strangers(folder)})
-    run(folder / "dump.json", folder / "out", "--timeout", "15", "-n", "2", "-save_error_data", faulty=True)
+    run(folder / "dump.json", folder / "out", "--timeout", "15", "-save_error_data", faulty=True)
     return folder
 
 

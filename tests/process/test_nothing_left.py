@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from forked import run_forked
 from repository import PYTHONPATH
 
 WAYS = ("plain", "segments", "forward", "exception", "record", "custom", "finish")
@@ -56,9 +55,9 @@ SEEN = {
 @cache
 def walked(framework: str) -> dict[str, list[str]]:
     with TemporaryDirectory() as folder:
-        finished = subprocess.run(
-            [sys.executable, str(Path(__file__).with_name("walked_training.py")), framework, folder],
-            capture_output=True, text=True, timeout=300, cwd=folder, env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        finished = run_forked(
+            Path(__file__).with_name("walked_training.py"), framework, folder, cwd=folder, alone=True,
+            framework=framework.removeprefix("py"), env={**os.environ, "PYTHONPATH": PYTHONPATH},
         )  # fmt: skip
     assert finished.returncode == 0, finished.stderr[-3000:]
     return json.loads(finished.stdout.splitlines()[-1])

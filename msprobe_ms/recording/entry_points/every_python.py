@@ -132,10 +132,9 @@ class _Imports:
             )
 
     def _watch(self, name: str) -> None:
-        from msprobe_ms.recording.entry_points.auto import drive_itself
         from msprobe_ms.recording.entry_points.script import Watches
 
         if self._watches is None:
-            self._watches = Watches(drive_itself, alone=False, seed=self._request["seed"], **self._request["settings"])
+            self._watches = Watches(alone=False, seed=self._request["seed"], **self._request["settings"])
             atexit.register(self._watches.remove)
         self._watches.watch(name)

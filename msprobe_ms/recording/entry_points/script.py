@@ -15,15 +15,17 @@ import types
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.frameworks import FRAMEWORKS
-from msprobe_ms.frameworks.training import ClassPatches
-from msprobe_ms.recording.entry_points.auto import Drive, TrainingRecorder, drive_itself
 from msprobe_ms.recording.entry_points.when_imported import WhenImported, forget_imports
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.translation import tr
+
+if TYPE_CHECKING:  # what records is imported with a framework: a script without one waits for neither
+    from msprobe_ms.frameworks.training import ClassPatches
+    from msprobe_ms.recording.entry_points.auto import Drive, TrainingRecorder
 
 #: Frames of these files around the script's own are none of its traceback.
 _OURS = (__file__, runpy.__file__)
@@ -32,11 +34,13 @@ _OURS = (__file__, runpy.__file__)
 class Watches:
     """The frameworks that the script imports, each watched from its import on; ``arguments`` are the debugger's.
 
-    ``alone``: no other process is watched, so that it is said where this one records nothing. ``seed`` is what each
-    seeds its random numbers with.
+    ``drive`` gives what is driven in the debugger's place. ``alone``: no other process is watched, so that it is said
+    where this one records nothing. ``seed`` is what each seeds its random numbers with.
     """
 
-    def __init__(self, drive: Drive, *, alone: bool = True, seed: int | None = None, **arguments: Any) -> None:
+    def __init__(
+        self, drive: Drive | None = None, *, alone: bool = True, seed: int | None = None, **arguments: Any
+    ) -> None:
         self._drive = drive
         self._alone = alone
         self._seed = seed
@@ -66,6 +70,8 @@ class Watches:
         """Watch a framework that has been imported."""
         _, ours = FRAMEWORKS[name]
         try:
+            from msprobe_ms.recording.entry_points.auto import TrainingRecorder, drive_itself
+
             training = importlib.import_module(f"msprobe_ms.frameworks.{ours}.training")
             tool = importlib.import_module(f"msprobe_ms.{ours}")
             debugger = tool.PrecisionDebugger
@@ -86,7 +92,11 @@ class Watches:
             )
             return
         recorder = TrainingRecorder(
-            debugger, partial(debugger, **self._arguments), training.find_networks(), self._drive, alone=self._alone
+            debugger,
+            partial(debugger, **self._arguments),
+            training.find_networks(),
+            self._drive or drive_itself,
+            alone=self._alone,
         )
         self._recorders.append(recorder)
         self._patches.append(training.watch_training(recorder))
@@ -104,7 +114,7 @@ def prepare_script(
     arguments: Sequence[str],
     *,
     as_module: bool,
-    drive: Drive = drive_itself,
+    drive: Drive | None = None,
     seed: int | None = None,
     **settings: Any,
 ) -> Callable[[], int]:

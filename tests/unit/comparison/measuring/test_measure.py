@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from msprobe_ms.comparison.measuring.tolerances import Tolerances
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
-from msprobe_ms.dump.model import Item
+from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.reading.reader import read_dump
 
 
@@ -226,40 +228,90 @@ def test_dtypes_compare_by_meaning_and_the_coarser_sets_the_tolerance() -> None:
     assert measured(mine, half, frameworks=CROSS).tolerance == 4 * 2**-7
 
 
+Rows = Callable[..., list[Row]]
+
+
 class TestCarriedPrecision:
-    """A layer computed in float16, then float32 again: what was rounded stays rounded."""
+    """A layer computed in float16, then float32 again: what was rounded stays rounded.
 
-    def rows(self, half: float, full: float, dtype: type = np.float16) -> list[Row]:
-        values = np.random.standard_normal(4096)
-        pairs = [
-            side_by_side(
-                tuple(
+    Of dumps that were read rows are measured many at once, of items made by hand each alone.
+    """
+
+    @pytest.fixture(params=["by hand", "read"])
+    def rows(self, request: pytest.FixtureRequest, tmp_path: Path) -> Rows:
+        def measured_rows(half: float, full: float, dtype: type = np.float16) -> list[Row]:
+            values = np.random.standard_normal(4096)
+            sides = [
+                [
                     tensor("output.0", (values * factor).astype(kind), f"Cell.{name}.L.forward.0", norm=64.0 * factor)
-                    for factor in (1 + deviation, 1.0)
-                )
-            )
-            for name, kind, deviation in (("a", np.float32, 0.0), ("b", dtype, half), ("c", np.float32, full))
-        ]
-        measure(pairs, dump([], "mindspore"), dump([], "pytorch"), "statistics")
-        return [one.rows[0] for one in pairs]
+                    for name, kind, factor in (("a", np.float32, 1.0), ("b", dtype, ours), ("c", np.float32, further))
+                ]
+                for ours, further in ((1 + half, 1 + full), (1.0, 1.0))
+            ]
+            if request.param == "by hand":
+                pairs, dumps = [side_by_side(both) for both in zip(*sides, strict=True)], map(dump, ([], []), CROSS)
+            else:
+                read = [_written(tmp_path / name, items, name) for name, items in zip(CROSS, sides, strict=True)]
+                pairs, dumps = pair(*read, Mappings()), iter(read)
+            measure(pairs, *dumps, "statistics")
+            return [one.rows[0] for one in pairs]
 
-    def test_float32_after_float16_may_be_as_far_apart(self) -> None:
-        assert [row.differs for row in self.rows(half=4e-4, full=5e-4)] == [False, False, False]
+        return measured_rows
 
-    def test_not_much_further(self) -> None:
-        assert [row.differs for row in self.rows(half=1e-4, full=2e-3)] == [False, False, True]
+    def test_float32_after_float16_may_be_as_far_apart(self, rows: Rows) -> None:
+        assert [row.differs for row in rows(half=4e-4, full=5e-4)] == [False, False, False]
 
-    def test_never_further_than_float16_explains(self) -> None:
-        assert [row.differs for row in self.rows(half=3e-3, full=1e-2)] == [False, False, True]
+    def test_not_much_further(self, rows: Rows) -> None:
+        assert [row.differs for row in rows(half=1e-4, full=2e-3)] == [False, False, True]
 
-    def test_equal_float16_carries_nothing(self) -> None:
-        assert [row.differs for row in self.rows(half=0.0, full=5e-4)] == [False, False, True]
+    def test_never_further_than_float16_explains(self, rows: Rows) -> None:
+        assert [row.differs for row in rows(half=3e-3, full=1e-2)] == [False, False, True]
 
-    def test_what_differs_in_float16_already_carries_nothing(self) -> None:
-        assert [row.differs for row in self.rows(half=1e-1, full=5e-4)] == [False, True, True]
+    def test_equal_float16_carries_nothing(self, rows: Rows) -> None:
+        assert [row.differs for row in rows(half=0.0, full=5e-4)] == [False, False, True]
 
-    def test_float32_carries_nothing_to_float32(self) -> None:
-        assert [row.differs for row in self.rows(half=1e-5, full=5e-5, dtype=np.float32)] == [False, False, True]
+    def test_what_differs_in_float16_already_carries_nothing(self, rows: Rows) -> None:
+        assert [row.differs for row in rows(half=1e-1, full=5e-4)] == [False, True, True]
+
+    def test_float32_carries_nothing_to_float32(self, rows: Rows) -> None:
+        assert [row.differs for row in rows(half=1e-5, full=5e-5, dtype=np.float32)] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("place", "entry", "shape", "deviation"),
+    [
+        ("output.0", "Cell.a.L.forward.0", (2, 3), 0.0),
+        ("output.0", "Cell.a.L.forward.0", (3, 3), math.inf),
+        ("parameters_grad.weight", "Cell.a.L.parameters_grad.0", (3, 3), math.inf),
+        ("parameters_grad.weight", "Cell.a.L.parameters_grad.0", (1, 3), None),  # summed over what is broadcast
+    ],
+)
+def test_shapes_of_dumps_that_were_read(
+    place: str, entry: str, shape: tuple[int, ...], deviation: float | None, tmp_path: Path
+) -> None:
+    items = [tensor(place, np.ones(each, np.float32), entry) for each in (shape, (2, 3))]
+    read = [_written(tmp_path / name, [item], name) for name, item in zip(CROSS, items, strict=True)]
+    (both,) = pair(*read, Mappings())
+    measure([both], *read, "statistics")
+    (row,) = both.rows
+    assert (row.deviation, row.unread) == (deviation, False)
+
+
+def _written(folder: Path, items: list[Item], framework: str) -> Dump:
+    """A dump of one output or gradient an entry, as a recording writes it, read."""
+    folder.mkdir(exist_ok=True)
+    data = {
+        item.entry: {
+            "output" if item.state == "output" else item.path[0]: [
+                {"type": item.type, "dtype": item.dtype, "shape": list(item.shape or ()), "Max": item.maximum,
+                 "Min": item.minimum, "Mean": item.mean, "Norm": item.norm}
+            ]
+        }
+        for item in items
+    }  # fmt: skip
+    envelope = {"task": "statistics", "level": "L0", "framework": framework, "dump_data_dir": None, "data": data}
+    (folder / "dump.json").write_text(json.dumps(envelope))
+    return read_dump(folder / "dump.json")
 
 
 @pytest.mark.parametrize(("noise", "differs"), [(3e-5, False), (1e-3, True)])

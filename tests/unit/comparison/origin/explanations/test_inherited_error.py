@@ -15,7 +15,16 @@ def test_after_an_origin_inputs_that_seem_to_agree_prove_less() -> None:
 
 
 def test_after_an_origin_what_differs_a_little_has_inherited_and_not_drifted() -> None:
-    assert origins(
-        node("Cell.a.Norm.forward.0", input_0=REST, output_0=FAULT),
-        node("Cell.b.Dense.forward.0", None, (7.0, 2.0), input_0=2.3, output_0=FAULT),
-    ) == ["Cell.a.Norm.forward.0.output.0"]
+    for little in (1.5, 2.3):
+        assert origins(
+            node("Cell.a.Norm.forward.0", input_0=REST, output_0=FAULT),
+            node("Cell.b.Dense.forward.0", None, (7.0, 2.0), input_0=little, output_0=FAULT),
+        ) == ["Cell.a.Norm.forward.0.output.0"]
+
+
+def test_before_anything_jumped_what_differs_a_little_explains_no_fault() -> None:
+    assert origins(node("Cell.a.Dense.forward.0", input_0=2.0, output_0=FAULT)) == ["Cell.a.Dense.forward.0.output.0"]
+    assert "Cell.b.Dense.forward.0.output.0" in origins(
+        node("Cell.a.Norm.forward.0", input_0=REST, output_0=2.5),
+        node("Cell.b.Dense.forward.0", None, (7.0, 2.0), input_0=2.5, output_0=FAULT),
+    )
