@@ -132,8 +132,14 @@ class Amplification:
         return _largest(taken)
 
     def _inside_of(self, node: Node) -> float | None:
-        given = (self._growth([*each.rows("output", "parameters")]) for each in node.children)
-        return _largest([*given, *map(self._inside.get, node.children)])
+        return _largest(map(self._passed_on, node.children))
+
+    def _passed_on(self, inner: Node) -> float | None:
+        """The same of a call inside: its results show what its parameters, and calls inside it, did to them."""
+        results = [*inner.rows("output")]
+        if results and all(self.first(row) is not None for row in results if row.is_tensor(GOLDEN)):
+            return self._growth(results)
+        return _largest([self._growth([*inner.rows("output", "parameters")]), self._inside.get(inner)])
 
     def _shows_parameters(self, node: Node) -> bool:
         return any(node.rows("parameters")) or not self._with_parameters.isdisjoint(node.children)

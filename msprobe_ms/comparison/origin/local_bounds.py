@@ -23,7 +23,7 @@ from msprobe_ms.comparison.measuring.deviation import holds_fill, sketch_deviati
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, plain_name
 from msprobe_ms.comparison.origin.nodes import is_measured, is_of_all_elements
-from msprobe_ms.comparison.origin.propagation import ESTIMATE, MARGIN, condition
+from msprobe_ms.comparison.origin.propagation import ESTIMATE, ESTIMATE_OF_BOTH, MARGIN, condition
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square
 from msprobe_ms.comparison.terms import GOLDEN
 
@@ -33,14 +33,17 @@ if TYPE_CHECKING:
 #: The largest slopes of activations: of GELU, SiLU (1.10) and Mish (1.09), which no other exceeds but hard swish.
 _SLOPE, _SLOPE_OF_HARD_SWISH = 1.13, 1.5
 _HARD_SWISH = ("hswish", "hardswish")
+#: Times of their root mean square that the largest of normal numbers may be, however many there are. Where it is
+#: larger, a few rows hide how small the others are that a normalisation divides by.
+_TAIL = 8.0
 _AT_MOST_AS_FAR = frozenset({Kind.MEAN, Kind.PART, Kind.SOFTMAX})
 
 
 def set_apart_at_most(row: Row, node: Node) -> float | None:
-    """Return the deviation of a result that what its call takes in explains, beside rounding; None: nothing tells it.
+    """Return the deviation of a result that what its call takes in explains, beside rounding.
 
-    Sketches estimate errors; that of a result and that of what it is made of are much the same elements, and estimated
-    alike.
+    Sketches estimate errors. Those of a result and of what it is made of element by element are estimated alike, others
+    each for itself. None where nothing tells it, or where the result is within it but for a single element.
     """
     if node.is_backward or row.state != "output" or row.golden is None:
         return None
@@ -51,7 +54,8 @@ def set_apart_at_most(row: Row, node: Node) -> float | None:
     error = _error_of_normalisation(row, node, taken) if node.kind is Kind.NORM else _error_by_slopes(row, node, taken)
     if error is None:
         return None
-    up_to = (1.0 if is_measured(row) else ESTIMATE) * error / given
+    estimate = ESTIMATE_OF_BOTH if node.kind in _AT_MOST_AS_FAR else ESTIMATE
+    up_to = (1.0 if is_measured(row) else estimate) * error / given
     return up_to if _of_all_elements(row) > up_to else None
 
 
@@ -77,7 +81,7 @@ def _error_of_normalisation(row: Row, node: Node, taken: Sequence[Row]) -> float
     if known is None or len(values) != 1 or values[0].golden is None:
         return None
     size, largest = root_mean_square(values[0].golden), max(map(_largest, vectors), default=1.0)
-    if not size:
+    if not size or _largest(values[0]) > _TAIL * size:
         return None
     own = sum(math.sqrt(_times(row, each)) * _error(each) for each in vectors)
     return MARGIN * (max(1.0, largest) * known * _error(values[0]) / size + own)
