@@ -292,12 +292,23 @@ def rounded_on_one_side(mine: Floats, golden: Floats) -> npt.NDArray[np.bool_]:
 
 def _narrow(values: Floats) -> npt.NDArray[np.bool_]:
     """Whether the values have no more bits than float16 or bfloat16 numbers, and more than round numbers have."""
-    with np.errstate(all="ignore"):
-        mantissas = np.frexp(values)[0]
-        half = values.astype(np.float16).astype(np.float64) == values
-        brain = _has_bits(mantissas, 8)
-    found: npt.NDArray[np.bool_] = (half | brain) & ~_has_bits(mantissas, _ROUND_BITS) & np.isfinite(values)
+    found: npt.NDArray[np.bool_] = fits_narrow(values) & ~is_round(values)
     return found
+
+
+def fits_narrow(values: Floats) -> npt.NDArray[np.bool_]:
+    """Return which of the values are finite and have no more bits than float16 or bfloat16 numbers."""
+    with np.errstate(all="ignore"):
+        half = values.astype(np.float16).astype(np.float64) == values
+        brain = _has_bits(np.frexp(values)[0], 8)
+    found: npt.NDArray[np.bool_] = (half | brain) & np.isfinite(values)
+    return found
+
+
+def is_round(values: Floats) -> npt.NDArray[np.bool_]:
+    """Return which of the values have so few bits that they come from anywhere."""
+    with np.errstate(all="ignore"):
+        return _has_bits(np.frexp(values)[0], _ROUND_BITS)
 
 
 def _has_bits(mantissas: Floats, bits: int) -> npt.NDArray[np.bool_]:

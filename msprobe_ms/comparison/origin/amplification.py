@@ -20,11 +20,12 @@ from msprobe_ms.comparison.measuring.deviation import is_filled, statistic_devia
 from msprobe_ms.comparison.model import Effect, Row
 from msprobe_ms.comparison.origin.earlier_steps import same_item
 from msprobe_ms.comparison.origin.layer_kinds import Kind
+from msprobe_ms.comparison.origin.local_bounds import set_apart_at_most
 from msprobe_ms.comparison.origin.nodes import is_measured
 from msprobe_ms.comparison.origin.propagation import MARGIN, condition_of_shared_error
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
 from msprobe_ms.comparison.statistics import have_sketches
-from msprobe_ms.comparison.terms import GOLDEN
+from msprobe_ms.comparison.terms import GOLDEN, TARGET
 from msprobe_ms.dump.model import Dump
 
 if TYPE_CHECKING:
@@ -83,8 +84,16 @@ class Amplification:
         if (growth <= 1 and self._hides_parameters(node)) or was_equal:  # the loss may weigh its parts by parameters
             growth = max(growth, self._drift / _rounding(row))
         margin = _MARGIN_BACKWARD if node.is_backward else _MARGIN
-        amplified = margin * max(first, _rounding(row)) * max(1.0, growth)
-        return (row.held_to or 0.0) + max(amplified, _by_condition(node) if row.state == "output" else 0.0)
+        own = margin * max(first, _rounding(row))
+        grown = max(own * max(1.0, growth), _by_condition(node) if row.state == "output" else 0.0)
+        at_most = set_apart_at_most(row, node) if self._stood_beside_counterparts(node) else None
+        up_to = (row.held_to or 0.0) + grown
+        return up_to if at_most is None else min(up_to, own + at_most)
+
+    def _stood_beside_counterparts(self, node: Node) -> bool:
+        """Whether each tensor that a call takes in is equal on both sides, or is known to have agreed at first."""
+        taken = [row for row in node.rows("input") if row.is_tensor(TARGET) or row.is_tensor(GOLDEN)]
+        return all(row.deviation == 0 or self.first(row) is not None for row in taken)
 
     def _hides_parameters(self, node: Node) -> bool:
         """Whether parameters that no pair shows may be at work: of calls without a counterpart, or never called."""
@@ -123,8 +132,14 @@ class Amplification:
         return _largest(taken)
 
     def _inside_of(self, node: Node) -> float | None:
-        given = (self._growth([*each.rows("output", "parameters")]) for each in node.children)
-        return _largest([*given, *map(self._inside.get, node.children)])
+        return _largest(map(self._passed_on, node.children))
+
+    def _passed_on(self, inner: Node) -> float | None:
+        """The same of a call inside: its results show what its parameters, and calls inside it, did to them."""
+        results = [*inner.rows("output")]
+        if results and all(self.first(row) is not None for row in results if row.is_tensor(GOLDEN)):
+            return self._growth(results)
+        return _largest([self._growth([*inner.rows("output", "parameters")]), self._inside.get(inner)])
 
     def _shows_parameters(self, node: Node) -> bool:
         return any(node.rows("parameters")) or not self._with_parameters.isdisjoint(node.children)

@@ -52,7 +52,8 @@ _PATTERNS = (
     (Kind.LINEAR, r".*(dense|linear)|conv[123]d|matmul|batchmatmul|bmm|mm|addmm|baddbmm"),
     (Kind.NORM, r".*(layer|rms)norm([123]d)?\w{0,3}"),
     (Kind.CHANNEL_NORM, r".*(batch|group|instance)norm([123]d)?\w{0,3}"),
-    (Kind.ACTIVATION, r"(leaky|p)?relu6?|(fast)?gelu|silu|swish|h(ard)?swish|h(ard)?sigmoid|h(ard)?tanh|mish|softplus"),
+    (Kind.ACTIVATION, r"(leaky|p)?relu6?|((fast)?gelu|silu)(activation)?|swish|h(ard)?swish|h(ard)?sigmoid|"
+                      r"h(ard)?tanh|mish|softplus"),
     (Kind.SUM, r"[ir]?(add|sub)(ext)?|subtract|(reduce)?sum(ext)?|cumsum"),
     (Kind.MEAN, r"(reduce)?mean(ext)?|(adaptive|global)?(avg|average)pool(ing)?([123]d)?(ext)?"),
     (Kind.PART, r"getitem|narrow|(strided)?slice|select|split(tensor|withsize)?|chunk|unbind|unstack"),
@@ -71,10 +72,17 @@ def kind_of(parsed: EntryName | None) -> Kind:
         return Kind.OTHER
     if parsed.prefix in COLLECTIVE_PREFIXES:
         return Kind.COLLECTIVE
-    return _kind_of(parsed.class_name if parsed.is_module else parsed.name.rpartition(".")[2])
+    return _kind_of(plain_name(parsed))
+
+
+def plain_name(parsed: EntryName | None) -> str:
+    """The name of a module's class or of a function, as the patterns of kinds have it."""
+    if parsed is None:
+        return ""
+    name = parsed.class_name if parsed.is_module else parsed.name.rpartition(".")[2]
+    return name.lower().replace("_", "")
 
 
 @lru_cache(maxsize=4096)
-def _kind_of(name: str) -> Kind:
-    plain = name.lower().replace("_", "")
+def _kind_of(plain: str) -> Kind:
     return next((kind for kind, pattern in _COMPILED if pattern.fullmatch(plain)), Kind.OTHER)

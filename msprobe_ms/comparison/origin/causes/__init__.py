@@ -10,8 +10,10 @@ from __future__ import annotations
 from msprobe_ms.comparison.origin.causes.changed_precision import ChangedPrecision
 from msprobe_ms.comparison.origin.causes.lone_calls import LoneCalls
 from msprobe_ms.comparison.origin.causes.missing_gradient import MissingGradient
+from msprobe_ms.comparison.origin.causes.no_longer_added import NoLongerAdded
 from msprobe_ms.comparison.origin.causes.no_longer_passed_on import NoLongerPassedOn
 from msprobe_ms.comparison.origin.causes.other_precision import OtherPrecision
+from msprobe_ms.comparison.origin.causes.rounded_values import RoundedValues
 from msprobe_ms.comparison.origin.causes.slow_drift import SlowDrift
 from msprobe_ms.comparison.origin.causes.small_excess import SmallExcess
 from msprobe_ms.comparison.origin.causes.wrong_input import WrongInput
@@ -27,6 +29,8 @@ AFTERWARDS: tuple[type[LateCause], ...] = (
     MissingGradient,
     ChangedPrecision,
     NoLongerPassedOn,
+    NoLongerAdded,
+    RoundedValues,
     SlowDrift,
     LoneCalls,
 )

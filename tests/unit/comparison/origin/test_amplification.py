@@ -25,9 +25,18 @@ GRADIENT = "Cell.net.fc2.Dense.backward.0"
 
 
 def step(
-    weight: float = 0.0, first: float = 0.0, second: float = 0.0, net: float | None = None, gradient: float = 0.0
+    weight: float = 0.0,
+    first: float = 0.0,
+    second: float = 0.0,
+    net: float | None = None,
+    gradient: float = 0.0,
+    *,
+    times: float = 1.0,
 ) -> Dump:
-    """A step of two layers; weights, results and the gradient that arrives are off by these parts of their size."""
+    """A step of two layers; weights, results and the gradient that arrives are off by these parts of their size.
+
+    The net gives out the second layer's result, or some ``times`` of it.
+    """
 
     def off(values: np.ndarray, part: float) -> np.ndarray:
         return values + np.float32(part) * ERROR
@@ -39,7 +48,7 @@ def step(
         ("input.0", off(FIRST, first), LAYERS[1]),
         ("output.0", off(SECOND, second), LAYERS[1]),
         ("input.0", DATA, NET),
-        ("output.0", off(SECOND, second if net is None else net), NET),
+        ("output.0", np.float32(times) * off(SECOND, second if net is None else net), NET),
         ("input.0", off(DATA, gradient), GRADIENT),
     ]
     made = dump([tensor(place, each, entry, sketch=encode(sketch(each), each.dtype)) for place, each, entry in values])
@@ -71,6 +80,13 @@ def test_a_layer_that_computes_otherwise_from_now_on_is_the_origin(far: float) -
 
 def test_code_between_the_calls_of_a_module_is_the_origin_at_the_module() -> None:
     assert found(step(1e-4, 2e-4, 3e-4, net=0.2, gradient=0.2), ROUNDED) == [f"{NET}.output.0"]
+
+
+def test_a_module_is_judged_by_the_results_inside_it_and_not_by_parameters_that_changed_them_little() -> None:
+    """A weight that drifted by 2e-4 has set its layer's results apart by 2e-6; the module's are 5e-4 apart."""
+    first, golden = step(0.0, 2e-7, 3e-7, times=1.5), step(times=1.5)
+    assert found(step(2e-4, 2e-6, 2e-6, times=1.5), first, golden) == []
+    assert found(step(2e-4, 2e-6, 2e-6, net=5e-4, times=1.5), first, golden) == [f"{NET}.output.0"]
 
 
 def test_a_loss_that_changes_between_two_steps_shows_in_the_gradient_that_arrives() -> None:

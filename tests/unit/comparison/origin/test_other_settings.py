@@ -86,12 +86,12 @@ def test_no_switch_excuses_the_gradient_of_a_call_of_other_settings() -> None:
 
 
 def test_settings_that_made_no_difference_in_the_first_step_make_none_later() -> None:
-    assert found(step(1.5e-4, 4e-4, 0.0, "tanh"), first=step(1e-6, 1e-6, 0.0, "tanh")) == []
-    assert found(step(1.5e-4, 4e-4, 0.0, "tanh"), first=step(1e-6, 1e-6, 0.0, "none"))
+    assert found(step(1.5e-4, 2.5e-4, 0.0, "tanh"), first=step(1e-6, 1e-6, 0.0, "tanh")) == []
+    assert found(step(1.5e-4, 2.5e-4, 0.0, "tanh"), first=step(1e-6, 1e-6, 0.0, "none"))
 
 
 def test_what_was_wrong_in_the_first_step_is_not_excused_by_drift_later() -> None:
-    later = step(1.5e-4, 4e-4)
+    later = step(1.5e-4, 2.5e-4)
     assert found(later, first=step(1e-6, 1e-6)) == []
     origin, *_ = found(later, first=step(1e-7, 4e-4))
     assert origin.target == f"{GELU}.output.0"

@@ -1,0 +1,116 @@
+"""Single calls set their results apart by no more than what they take in allows, however far a training has drifted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from compare_parts import dump, tensor
+
+from msprobe_ms.arrays.sketch import encode, sketch
+from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
+from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.local_bounds import set_apart_at_most
+from msprobe_ms.comparison.origin.search import find_origins
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings
+from msprobe_ms.dump.model import Dump
+
+RANDOM = np.random.default_rng(29)
+SIZE = 48
+X, OTHER, WEIGHT, ERROR, SECOND = (RANDOM.standard_normal((SIZE, SIZE)) for _ in range(5))
+GAMMA, BETA, VECTOR_ERROR = (RANDOM.standard_normal(SIZE) for _ in range(3))
+LAYER = "Cell.net.fc.Dense.forward.0"
+Values = Sequence[tuple[str, np.ndarray]]
+
+
+def step(call: str, drift: float, taken: Values, given: np.ndarray) -> Dump:
+    """A layer whose weight has drifted, and a call after it."""
+    values = [
+        ("input.0", X, LAYER),
+        ("parameters.weight", WEIGHT + drift / 10 * SECOND, LAYER),
+        ("output.0", OTHER + drift * SECOND, LAYER),
+        *((place, each, call) for place, each in taken),
+        ("output.0", given, call),
+    ]
+    items = [(place, each.astype(np.float32), entry) for place, each, entry in values]
+    return dump([tensor(place, each, entry, sketch=encode(sketch(each), each.dtype)) for place, each, entry in items])
+
+
+def found(make: Callable[[float, float], Dump], wrong: float) -> list[str]:
+    """The origins of a step that has drifted by 1e-3 since a first one off by rounding, and is ``wrong`` besides."""
+    golden, first, now = make(0.0, 0.0), make(1e-7, 0.0), make(1e-3, wrong)
+    pairs = pair(now, golden, Mappings())
+    measure(pairs, now, golden, "statistics")
+    return [each.target for each in find_origins(Evidence(pairs, earlier=EarlierSteps({3: lambda: (first, golden)})))]
+
+
+def silu(x: np.ndarray) -> np.ndarray:
+    return x / (1 + np.exp(-x))
+
+
+@pytest.mark.parametrize("name", ["Cell.net.act.SiLU.forward.0", "Cell.net.act.SiLUActivation.forward.0"])
+def test_an_activation_sets_no_values_further_apart_than_its_slope_does(name: str) -> None:
+    def make(drift: float, wrong: float) -> Dump:
+        x = X + drift * ERROR
+        return step(name, drift, [("input.0", x)], silu(x) + wrong * SECOND)
+
+    assert found(make, 0.0) == []
+    assert found(make, 3e-3) == [f"{name}.output.0"]
+
+
+def test_a_sum_is_as_far_apart_as_its_terms_together() -> None:
+    name = "Tensor.add.0.forward"
+
+    def make(drift: float, wrong: float) -> Dump:
+        terms = X + drift * ERROR, OTHER[0] + drift * VECTOR_ERROR
+        return step(name, drift, [("input.0", terms[0]), ("input.1", terms[1])], terms[0] + terms[1] + wrong * SECOND)
+
+    assert found(make, 0.0) == []
+    assert found(make, 8e-3) == [f"{name}.output.0"]
+
+
+def test_a_bias_next_to_zero_may_be_far_apart_and_explains_little_of_a_normalisation() -> None:
+    """It is off by a tenth of its own size, by a ten thousandth of the result's; the input by a thousandth."""
+    name = "Cell.net.norm.LayerNorm.forward.0"
+
+    def up_to(wrong: float) -> float | None:
+        """What the call allows of a result that is wrong by this part besides."""
+
+        def make(drift: float, wrong: float) -> Dump:
+            x, bias = X + drift * ERROR, 1e-3 * (BETA + 100 * drift * VECTOR_ERROR)
+            normal = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)
+            taken = [("input.0", x), ("parameters.gamma", 1 + 0.1 * GAMMA), ("parameters.beta", bias)]
+            return step(name, drift, taken, normal * (1 + 0.1 * GAMMA) + bias + wrong * SECOND)
+
+        now, golden = make(1e-3, wrong), make(0.0, 0.0)
+        pairs = pair(now, golden, Mappings())
+        measure(pairs, now, golden, "statistics")
+        node = next(each for each in Evidence(pairs).nodes if each.name == name)
+        (row,) = node.rows("output")
+        return set_apart_at_most(row, node)
+
+    assert up_to(0.0) is None  # the result is within
+    assert (allowed := up_to(0.03)) is not None and 2e-3 < allowed < 2e-2
+
+
+def test_what_a_mask_has_filled_is_not_held_to_the_norm_of_the_fill() -> None:
+    name, mask = "Tensor.add.0.forward", np.where(np.tri(SIZE) > 0, 0.0, -1e9)
+
+    def make(drift: float, wrong: float) -> Dump:
+        x = X + drift * ERROR
+        return step(name, drift, [("input.0", x), ("input.1", mask)], x + mask)
+
+    assert found(make, 0.0) == []
+
+
+def test_operands_that_stood_beside_others_in_the_first_step_tell_nothing() -> None:
+    name = "Tensor.sub.0.forward"
+
+    def make(drift: float, wrong: float) -> Dump:
+        taken = [("input.0", X), ("input.1", OTHER)] if drift else [("input.0", OTHER), ("input.1", X)]
+        return step(name, drift, taken, WEIGHT + drift * ERROR)
+
+    assert found(make, 0.0) == []
