@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 def figures(
@@ -19,6 +19,7 @@ def leaf(
     tables: bytes | None,
     values: bytes | None,
     frame: tuple[bytes, ...],
+    dumps: Callable[[Any], bytes],
     /,
 ) -> bytes: ...
 def leaves(
@@ -27,6 +28,7 @@ def leaves(
     frames: Mapping[Any, tuple[bytes, ...]],
     tables: bytes | None,
     numbers: tuple[bytes, ...],
+    dumps: Callable[[Any], bytes],
     /,
 ) -> list[bytes | None] | None: ...
 def memory(address: int, size: int, /) -> memoryview: ...

@@ -8,6 +8,7 @@
 #include <Python.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* As in arrays/sketch_map.py. */
@@ -357,40 +358,41 @@ static PyObject *figures(PyObject *module, PyObject *const *arguments, Py_ssize_
 #include "one_pass_tensors.h"
 
 PyDoc_STRVAR(leaf_doc,
-"leaf(address, kind, shape, strides, tables, values, frame)\n"
+"leaf(address, kind, shape, strides, tables, values, frame, dumps)\n"
 "--\n\n"
 "Return the texts of Max, Min, Mean, Norm and sketch of the elements, with the parts of ``frame`` around them.\n\n"
 "These are seven bytes objects: what stands before each statistic, behind the last, before a sketch, which is left\n"
-"out where there is none, and at the end. The other arguments are those of `figures`.");
+"out where there is none, and at the end. ``dumps`` gives floats as JSON. The other arguments are those of `figures`.");
 
 static PyObject *leaf(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
 {
     (void)module;
-    if (given != 7) {
-        PyErr_SetString(PyExc_TypeError, "leaf takes seven arguments");
+    if (given != 8) {
+        PyErr_SetString(PyExc_TypeError, "leaf takes eight arguments");
         return NULL;
     }
     Elements elements;
     const Tables *tables;
     if (read_elements(arguments, &elements, &tables) < 0)
         return NULL;
-    return text_of(&elements, tables, arguments[6], PyTuple_Size(arguments[2]) == 0);
+    return text_of(&elements, tables, arguments[6], PyTuple_Size(arguments[2]) == 0, arguments[7]);
 }
 
 PyDoc_STRVAR(leaves_doc,
-"leaves(values, places, frames, tables, numbers)\n"
+"leaves(values, places, frames, tables, numbers, dumps)\n"
 "--\n\n"
 "Return the texts of the leaves of tensors and numbers in a list, with None for tensors whose memory is not told of.\n\n"
 "None where there is anything else among them. ``places`` are the functions by which a framework tells where the\n"
 "elements of its tensors lie (one_pass.Places), ``frames`` gives what stands around the figures of dtype, shape and\n"
-"whether a gradient is required, ``numbers`` are the texts of None, and around a bool, an int and a float.");
+"whether a gradient is required, ``numbers`` are the texts of None, and around a bool, an int and a float, ``dumps``\n"
+"gives floats as JSON.");
 
 static PyObject *leaves(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
 {
     (void)module;
-    if (given != 5 || PyTuple_Size(arguments[1]) != PLACES || PyTuple_Size(arguments[4]) != NUMBERS) {
+    if (given != 6 || PyTuple_Size(arguments[1]) != PLACES || PyTuple_Size(arguments[4]) != NUMBERS) {
         if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "leaves takes five arguments, of which two are tuples of a certain length");
+            PyErr_SetString(PyExc_TypeError, "leaves takes six arguments, of which two are tuples of a certain length");
         return NULL;
     }
     const Tables *tables = bytes_of(arguments[3], sizeof(Tables));

@@ -13,6 +13,7 @@ from types import GetSetDescriptorType
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from msprobe_ms.arrays import sketch_map
 from msprobe_ms.arrays.dtypes import float8_values, narrow_width, parse_dtype
@@ -22,12 +23,14 @@ from msprobe_ms.support.translation import tr
 
 _figures: Callable[..., tuple[float, float, float, float, bytes | None]] | None
 _leaf: Callable[..., bytes]
-_leaves: Callable[..., list[bytes | None] | None]
+#: What `leaf_texts` calls, with the tables in the place of ``sketch``: leaves(values, places, frames, tables, numbers,
+#: orjson.dumps).
+leaves: Callable[..., list[bytes | None] | None]
 _memory: Callable[[int, int], memoryview]
 try:
     from msprobe_ms.arrays._one_pass import figures as _figures
     from msprobe_ms.arrays._one_pass import leaf as _leaf
-    from msprobe_ms.arrays._one_pass import leaves as _leaves
+    from msprobe_ms.arrays._one_pass import leaves
     from msprobe_ms.arrays._one_pass import memory as _memory
 except ImportError:  # it was installed without a compiler
     _figures = None
@@ -151,7 +154,7 @@ def leaf_text(elements: Elements, frame: tuple[bytes, ...], *, sketch: bool) -> 
     Its figures are those of `statistics.summary_of`.
     """
     address, kind, shape, strides, values, _ = elements
-    return _leaf(address, kind, shape, strides, tables() if sketch else None, values, frame)
+    return _leaf(address, kind, shape, strides, tables() if sketch else None, values, frame, orjson.dumps)
 
 
 def leaf_texts(
@@ -168,7 +171,7 @@ def leaf_texts(
     for a tensor that Python has to look at. None for all of them where there is anything else among them. What a
     framework raises is raised.
     """
-    return _leaves(values, places, frames, tables() if sketch else None, numbers)
+    return leaves(values, places, frames, tables() if sketch else None, numbers, orjson.dumps)
 
 
 def size_of(elements: Elements) -> int:

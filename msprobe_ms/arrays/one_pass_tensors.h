@@ -180,18 +180,18 @@ static PyObject *frame_of(const Told *told, PyObject *frames)
 }
 
 /* None where Python has to look. */
-static PyObject *leaf_of_tensor(PyObject *tensor, PyObject *places, PyObject *frames, const Tables *tables)
+static PyObject *leaf_of_tensor(PyObject *tensor, PyObject *const *given, const Tables *tables)
 {
-    Told told = {.tensor = tensor, .places = places};
+    Told told = {.tensor = tensor, .places = given[0]};
     PyObject *leaf = NULL;
     const int read = read_tensor(&told);
     if (read == 0) {
         leaf = Py_None;
         Py_INCREF(leaf);
     } else if (read > 0) {
-        PyObject *frame = frame_of(&told, frames);
+        PyObject *frame = frame_of(&told, given[1]);
         if (frame != NULL)
-            leaf = text_of(&told.elements, tables, frame, PyTuple_Size(told.shape) == 0);
+            leaf = text_of(&told.elements, tables, frame, PyTuple_Size(told.shape) == 0, given[4]);
         Py_XDECREF(frame);
     }
     Py_XDECREF(told.shape);
@@ -263,8 +263,8 @@ static int are_flat(PyObject *values, PyObject *places)
     return PyErr_Occurred() ? -1 : 1;
 }
 
-/* `given` are the places, the frames, the tables and the numbers. */
+/* `given` are the places, the frames, the tables, the numbers, and what gives floats as JSON. */
 static PyObject *leaf_of(PyObject *value, PyObject *const *given, const Tables *tables)
 {
-    return is_number(value) ? leaf_of_number(value, given[3]) : leaf_of_tensor(value, given[0], given[1], tables);
+    return is_number(value) ? leaf_of_number(value, given[3]) : leaf_of_tensor(value, given, tables);
 }

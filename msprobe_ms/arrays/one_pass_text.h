@@ -1,5 +1,8 @@
 /* Figures as text, and the leaf of a tensor made of them. */
 
+/* What stands around the texts of a leaf: before each statistic, behind the last, before the sketch, at the end. */
+enum { STATISTICS = 4, PARTS = STATISTICS + 3 };
+
 /* Text of at most `LONGEST` characters: a number in Python's shortest form, or a sketch. */
 enum { LONGEST = 176 };
 
@@ -26,6 +29,110 @@ static int set_number(Text *text, double number)
     set_text(text, shortest);
     PyMem_Free(shortest);
     return 0;
+}
+
+/* The digits of a number in JSON: the first of them is none of 0, and the point stands behind so many of them. */
+typedef struct {
+    int negative, count, point;
+    char digits[32];
+} Decimal;
+
+/* Returns whether what is there is a number of no more digits than have room; the text ends with none of a number. */
+static int read_decimal(Decimal *number, const char *json)
+{
+    int behind = 0, zeros = 0;
+    memset(number, 0, sizeof *number);
+    if ((number->negative = *json == '-'))
+        json++;
+    for (; (*json >= '0' && *json <= '9') || *json == '.'; json++) {
+        if (*json == '.') {
+            behind = 1;
+            continue;
+        }
+        if (*json == '0') {
+            zeros++;
+            number->point += number->count ? !behind : -behind;
+            continue;
+        }
+        for (zeros = number->count ? zeros : 0; zeros; zeros--) {
+            if (number->count == sizeof number->digits)
+                return 0;
+            number->digits[number->count++] = '0';
+        }
+        if (number->count == sizeof number->digits)
+            return 0;
+        number->digits[number->count++] = *json;
+        number->point += !behind;
+    }
+    if (*json == 'e' || *json == 'E')
+        number->point += atoi(json + 1);
+    return json[-1] >= '0' && json[-1] <= '9';
+}
+
+static void add(Text *text, const char *characters, int length)
+{
+    memcpy(text->text + text->length, characters, (size_t)length);
+    text->length += (size_t)length;
+}
+
+/* As Python writes it: with an exponent below 1e-4 and from 1e16 on. */
+static void set_decimal(Text *text, const Decimal *number)
+{
+    static const char zeros[] = "0000000000000000";
+    const int count = number->count, point = number->point;
+    text->length = 0;
+    if (number->negative)
+        add(text, "-", 1);
+    if (!count) {
+        add(text, "0.0", 3);
+    } else if (point <= -4 || point > 16) {
+        add(text, number->digits, 1);
+        if (count > 1) {
+            add(text, ".", 1);
+            add(text, number->digits + 1, count - 1);
+        }
+        char exponent[16];
+        add(text, exponent, PyOS_snprintf(exponent, sizeof exponent, "e%+03d", point - 1));
+    } else if (point <= 0) {
+        add(text, "0.", 2);
+        add(text, zeros, -point);
+        add(text, number->digits, count);
+    } else if (point < count) {
+        add(text, number->digits, point);
+        add(text, ".", 1);
+        add(text, number->digits + point, count - point);
+    } else {
+        add(text, number->digits, count);
+        add(text, zeros, point - count);
+        add(text, ".0", 2);
+    }
+}
+
+/* The same as `set_number` of each, several times as fast: `dumps` gives a tuple of floats as JSON. */
+static int set_numbers(Text *texts, const double *numbers, int count, PyObject *dumps)
+{
+    PyObject *given = PyTuple_New(count), *found = NULL;
+    char *json = NULL;
+    int set = 0;
+    for (int i = 0; given != NULL && i < count; i++) {
+        PyObject *number = PyFloat_FromDouble(numbers[i]);
+        if (number == NULL || PyTuple_SetItem(given, i, number) < 0)
+            Py_CLEAR(given);
+    }
+    if (given != NULL && (found = PyObject_CallFunctionObjArgs(dumps, given, NULL)) != NULL)
+        json = PyBytes_AsString(found);
+    for (; json != NULL && set < count; set++) {
+        Decimal number;
+        json = *json == '[' || *json == ',' ? json + 1 : json;
+        if (isfinite(numbers[set]) && read_decimal(&number, json))
+            set_decimal(&texts[set], &number);
+        else if (set_number(&texts[set], numbers[set]) < 0)
+            break;
+        json += strcspn(json, ",]");
+    }
+    Py_XDECREF(given);
+    Py_XDECREF(found);
+    return set == count ? 0 : -1;
 }
 
 /* As `sketch.text`, in quotes: base64 of float32, or of the doubles where these are exact or too large. */
@@ -58,7 +165,7 @@ static void set_sketch(Text *text, const double *sketch, int exact)
 }
 
 /* The texts of Max, Min, Mean and Norm, as `statistics` defines them. */
-static int set_statistics(Text *texts, const Figures *found, const Elements *elements, int is_scalar)
+static int set_statistics(Text *texts, const Figures *found, const Elements *elements, int is_scalar, PyObject *dumps)
 {
     if (elements->kind == '?') {
         set_text(&texts[0], found->maximum > 0 ? "true" : "false");
@@ -69,17 +176,12 @@ static int set_statistics(Text *texts, const Figures *found, const Elements *ele
     }
     const double mean = is_scalar ? found->maximum : found->total / (double)elements->count;
     const double norm = is_scalar ? found->maximum : sqrt(found->squares);
-    return set_number(&texts[0], found->maximum) < 0 || set_number(&texts[1], found->minimum) < 0 ||
-                   set_number(&texts[2], mean) < 0 || set_number(&texts[3], norm) < 0
-               ? -1
-               : 0;
+    const double numbers[] = {found->maximum, found->minimum, mean, norm};
+    return set_numbers(texts, numbers, STATISTICS, dumps);
 }
 
-/* What stands around the texts of a leaf: before each statistic, behind the last, before the sketch, at the end. */
-enum { STATISTICS = 4, PARTS = STATISTICS + 3 };
-
 /* The text of a leaf: the parts of `frame` in their order, each with the text that follows it. */
-static PyObject *text_of(const Elements *elements, const Tables *tables, PyObject *frame, int is_scalar)
+static PyObject *text_of(const Elements *elements, const Tables *tables, PyObject *frame, int is_scalar, PyObject *dumps)
 {
     char *parts[PARTS];
     Py_ssize_t lengths[PARTS];
@@ -94,7 +196,7 @@ static PyObject *text_of(const Elements *elements, const Tables *tables, PyObjec
     Figures found;
     Text texts[STATISTICS + 1];
     const int sketched = compute_unlocked(elements, tables, &found);
-    if (set_statistics(texts, &found, elements, is_scalar) < 0)
+    if (set_statistics(texts, &found, elements, is_scalar, dumps) < 0)
         return NULL;
     if (sketched)
         set_sketch(&texts[STATISTICS], found.sketch, strchr(DOUBLES, elements->kind) != NULL);

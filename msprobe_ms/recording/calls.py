@@ -116,8 +116,10 @@ class Call:
 
     def __init__(self, subject: Subject, index: int, parent: Call | None, depth: int) -> None:
         self.subject = subject
-        self.forward = subject.entry(FORWARD, index)
-        self.backward = subject.entry(BACKWARD, index)
+        if subject.is_module:
+            self.forward, self.backward = f"{subject.base}.{FORWARD}.{index}", f"{subject.base}.{BACKWARD}.{index}"
+        else:
+            self.forward, self.backward = f"{subject.base}.{index}.{FORWARD}", f"{subject.base}.{index}.{BACKWARD}"
         self.parent = parent
         self.depth = depth
         #: While it is open, where that is known.
@@ -134,14 +136,14 @@ class Call:
         self.recomputed = False
         self.site: int | None = None
         #: Fields known before the call ran.
-        self.inputs: list[tuple[str, Value]] = []
+        self.inputs: Sequence[tuple[str, Value]] = ()
         #: The arguments' tensors, the framework's watch on them, the places of their gradients.
         self.watch: Watch | None = None
         self.input_watch: InputWatch | None = None
-        self.plan: list[Plan] = []
-        self.output_fields: list[Plan] = []
+        self.plan: Sequence[Plan] = ()
+        self.output_fields: Sequence[Plan] = ()
         #: Leaves of gradients that came, by their path: further ones may come with those of other results.
-        self.output_leaves: dict[tuple[str, ...], Value] = {}
+        self.output_leaves: dict[tuple[str, ...], Value] | None = None
         self.backward_begun = self.came_in_parts = False
         #: At level L2: what the kernels seen in it wrote, once there was one.
         self.launched: WrittenTensors | None = None

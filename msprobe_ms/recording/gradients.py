@@ -7,14 +7,13 @@ are left out, tensors no gradient flows through are null.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD
 from msprobe_ms.dump.writing.json_text import Value
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.recording.calls import Call
-from msprobe_ms.recording.containers import PLAIN, Members, Walk, members, put
+from msprobe_ms.recording.containers import MOST_MEMBERS, PLAIN, Members, Walk, members, put
 from msprobe_ms.recording.output.values import ValueSerializer
 from msprobe_ms.recording.selection.filters import CallFilter
 
@@ -79,6 +78,12 @@ class _Exchange(Walk):
         return other
 
 
+#: Sequences whose members are read as they are.
+_BUILT_IN = frozenset((list, tuple))
+
+_NONE: Mapping[int, Any] = {}
+
+
 class Watch:
     """Finds the tensors worth watching in nested values, swaps them, and undoes what it did to mutable containers."""
 
@@ -89,19 +94,23 @@ class Watch:
         self.tensors: list[Any] = []
         self._positions: dict[int, int] = {}
         #: The containers written into, and by a replacement's id the tensor it stands for.
-        self._written: list[Any] = []
-        self._originals: dict[int, Any] = {}
+        self._written: Sequence[Any] = ()
+        self._originals: Mapping[int, Any] = _NONE
 
     def plan(self, values: Sequence[Any]) -> list[Plan]:
         """Walk a list or tuple of values and remember the tensors to watch."""
-        inside, planning, found = members(values), None, list[Plan]()
-        for value in () if inside is None else inside[1]:
+        planning, found = None, list[Plan]()
+        if type(values) not in _BUILT_IN or len(values) > MOST_MEMBERS:
+            inside = members(values)
+            values = () if inside is None else inside[1]
+        is_tensor, position = self._is_tensor, self._position
+        for value in values:
             if type(value) in PLAIN:
                 continue
-            if self._is_tensor(value):  # as most are, for which nothing is walked
-                found.append(self._position(value))
+            if is_tensor(value):  # as most are, for which nothing is walked
+                found.append(position(value))
                 continue
-            planning = planning or _Planning(self._is_tensor, self._position)
+            planning = planning or _Planning(is_tensor, position)
             if (plan := planning.of(value)) is not _SKIP:
                 found.append(plan)
         return found
@@ -110,9 +119,10 @@ class Watch:
         """The place of a tensor among those that are watched; None for one that is not."""
         if not self._can_watch(tensor):
             return None
-        position = self._positions.setdefault(id(tensor), len(self.tensors))
-        if position == len(self.tensors):
-            self.tensors.append(tensor)
+        tensors = self.tensors
+        position = self._positions.setdefault(id(tensor), len(tensors))
+        if position == len(tensors):
+            tensors.append(tensor)
         return position
 
     def swap(self, values: Sequence[Any], replacements: Sequence[Any]) -> Sequence[Any]:
@@ -134,7 +144,7 @@ class Watch:
 
     def restore(self) -> None:
         """Put the caller's tensors back into its lists and dictionaries, wherever the call left the replacements."""
-        written, self._written = self._written, []
+        written, self._written = self._written, ()
         for container in written:
             _Exchange(self._is_tensor, self._originals).of(container)
 
@@ -162,18 +172,19 @@ class Backward:
         sink: EntrySink,
         values: ValueSerializer,
         call_filter: CallFilter,
-        guarded: Callable[[str, Callable[[], None]], None],
-        is_open: Callable[[], bool],
+        recorded: Callable[..., None],
         count: Callable[[str], int],
     ) -> None:
-        """``guarded`` records without letting errors out, ``is_open`` says whether the step still takes records,
+        """``recorded`` calls a function with what follows it while the step takes records, and lets no errors out;
         ``count`` numbers the entries of one name."""
         self._sink = sink
         self._values = values
         self._filter = call_filter
-        self._guarded = guarded
-        self._is_open = is_open
+        self._recorded = recorded
         self._count = count
+        # The same for all calls of a step.
+        self._saves_files = call_filter.saves_files
+        self._keeps = {field: call_filter.keeps(BACKWARD, field) for field in ("input", "output")}
         #: Whether any gradient has come back since `resume`; hooks on parameters may go once it has.
         self.seen = False
         #: Parameters whose gradient came after `pause`: only the first belongs to what was recorded.
@@ -193,19 +204,16 @@ class Backward:
 
         Gradients of further outputs may come later; those that came before are known by their leaves.
         """
-        if isinstance(gradients, Exception):
-            self._record(call.backward, partial(_raise, gradients))
-        else:
-            self._record(call.backward, partial(self._call_begins, call, gradients))
+        failed = isinstance(gradients, Exception)
+        self._recorded(call.backward, _raise if failed else self._call_begins, call, gradients)
 
     def input_gradients(self, call: Call, gradients: Sequence[Any] | Exception | None) -> None:
         """What the call's backward made of them; None where a part has come, and the rest may or may not."""
         if gradients is None:
-            self._record(call.backward, partial(self._part_came, call))
-        elif isinstance(gradients, Exception):
-            self._record(call.backward, partial(_raise, gradients))
+            self._recorded(call.backward, self._part_came, call)
         else:
-            self._record(call.backward, partial(self._call_ends, call, gradients))
+            failed = isinstance(gradients, Exception)
+            self._recorded(call.backward, _raise if failed else self._call_ends, call, gradients)
 
     def _begin(self, call: Call) -> bool:
         """Whether this is the first gradient that came to the call, or out of it."""
@@ -217,11 +225,13 @@ class Backward:
 
     def _call_begins(self, call: Call, gradients: Sequence[Any]) -> None:
         first = self._begin(call)
-        more = any(plan is not None for plan in call.plan)
+        more = call.plan.count(None) < len(call.plan)
         if call.keep_backward:
-            fields = self._field(call, "input", call.output_fields, gradients, call.output_leaves)
-            if first:
-                fields += self._field(call, "output", call.plan, ())
+            fields = []
+            if self._keeps["input"]:
+                fields.append(("input", self._found(call, gradients)))
+            if first and self._keeps["output"]:
+                fields.append(("output", self._leaves(call, "output", call.plan, ())[0]))
             self._sink.entry(EntryPart(call.backward, fields, call.parent_entry(BACKWARD), complete=not more))
         if not more:
             self._filter.ends(call.backward)
@@ -236,36 +246,27 @@ class Backward:
     def _call_ends(self, call: Call, gradients: Sequence[Any]) -> None:
         self._begin(call)
         if call.keep_backward:
-            fields = self._field(call, "output", call.plan, gradients)
+            fields = []
+            if self._keeps["output"]:
+                fields.append(("output", self._leaves(call, "output", call.plan, gradients)[0]))
             self._sink.entry(EntryPart(call.backward, fields, call.parent_entry(BACKWARD), stays=call.came_in_parts))
         self._filter.ends(call.backward)
 
-    def _field(
-        self,
-        call: Call,
-        field: str,
-        plan: Sequence[Plan],
-        gradients: Sequence[Any],
-        known: dict[tuple[str, ...], Value] | None = None,
-    ) -> list[tuple[str, Value]]:
-        """``known``: leaves of gradients that came before, by their path; these are added, or begin another pass."""
-        if not self._filter.keeps(BACKWARD, field):
-            return []
-        found, new = self._leaves(call, field, plan, gradients)
-        if known is not None:
-            leaves = {} if new.keys() & known.keys() else {**known}
-            leaves |= new
-            if len(leaves) > len(new):
-                found = fill(plan, lambda _, path: leaves.get(path))
-            known.clear()
-            known |= leaves
-        return [(field, found)]
+    def _found(self, call: Call, gradients: Sequence[Any]) -> list[Value]:
+        """The leaves of gradients of results, with those that came before: they are added, or begin another pass."""
+        found, new = self._leaves(call, "input", call.output_fields, gradients)
+        known, call.output_leaves = call.output_leaves, new
+        if known and not new.keys() & known.keys():
+            leaves = call.output_leaves = known | new
+            found = fill(call.output_fields, lambda _, path: leaves.get(path))
+        return found
 
     def _leaves(
         self, call: Call, field: str, plan: Sequence[Plan], gradients: Sequence[Any]
     ) -> tuple[list[Value], dict[tuple[str, ...], Value]]:
         """The leaves of gradients in the places of the plan; and those of gradients that came, by their path."""
-        save, new, came = self._filter.saves(call.backward), dict[tuple[str, ...], Value](), len(gradients)
+        save, came = self._saves_files and self._filter.saves(call.backward), len(gradients)
+        new: dict[tuple[str, ...], Value] = {}
         if not save and _PLACES.issuperset(map(type, plan)):  # as most are, for which nothing is walked
             flat: Sequence[Any] = plan
             values = [None if place is None or place >= came else gradients[place] for place in flat]
@@ -279,30 +280,32 @@ class Backward:
             leaf = new[path] = self._values.build(gradient, call.backward, field, path, save)
             return leaf
 
-        return fill(plan, read), new
+        return self._values.framework.quietly(fill, plan, read), new
 
     def parameter(self, base: str, name: str, gradient: Any) -> None:
         """Record a parameter's accumulated gradient; ``base`` is its module's, ``Cell.fc1.Dense``."""
-        failed = isinstance(gradient, Exception)
-        action = partial(_raise, gradient) if failed else partial(self._parameter, base, name, gradient)
-        self._record(f"{base}.{PARAMETERS_GRAD}", action)
+        where = f"{base}.{PARAMETERS_GRAD}"
+        if isinstance(gradient, Exception):
+            self._recorded(where, _raise, None, gradient)
+        else:
+            self._recorded(where, self._parameter, base, where, name, gradient)
 
-    def _parameter(self, base: str, name: str, gradient: Any) -> None:
+    def _parameter(self, base: str, where: str, name: str, gradient: Any) -> None:
         self.seen = True
         if self._late is not None:
             if (base, name) in self._late:
                 return
             self._late.add((base, name))
-        entry = f"{base}.{PARAMETERS_GRAD}.{self._count(f'{base}.{PARAMETERS_GRAD}.{name}')}"
+        entry = f"{where}.{self._count(f'{where}.{name}')}"
         if self._filter.parameter(entry, base):
-            leaf = self._values.build(gradient, entry, "", (name,), self._filter.saves(entry))
-            self._sink.entry(EntryPart(entry, [(name, [leaf])]))
+            save = self._saves_files and self._filter.saves(entry)
+            leaves = None if save else self._values.at_once((gradient,), entry, "")
+            if leaves is None:
+                build = self._values.build
+                leaves = [self._values.framework.quietly(build, gradient, entry, "", (name,), save)]
+            self._sink.entry(EntryPart(entry, [(name, leaves)]))
 
-    def _record(self, where: str, action: Callable[[], None]) -> None:
-        if self._is_open():
-            self._guarded(where, action)
 
-
-def _raise(error: Exception) -> None:
+def _raise(call: Call | None, error: Exception) -> None:
     """What stands for the recording of gradients that could not be had."""
     raise error

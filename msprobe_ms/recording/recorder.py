@@ -41,6 +41,9 @@ class Recorder(StepRecorder):
 
     def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
         super().__init__(config, framework, dump)
+        self._keeps_inputs, self._keeps_output, self._keeps_parameters, self._keeps_attributes = (
+            self._filter.keeps(FORWARD, field) for field in ("input_args", "output", "parameters", "input")
+        )
         self._sites = CallSites(
             framework.machinery,
             framework.plumbing,
@@ -51,8 +54,11 @@ class Recorder(StepRecorder):
         self._thread = OpenCalls()
         #: The first call to be recorded that raised; "" while none has.
         self._raised = ""
-        shared = self._sink, self._values, self._filter, self._guarded, self._is_open, self._count
-        self.backward, self.updates = Backward(*shared), Updates(*shared)
+        shared = self._sink, self._values, self._filter
+        self.backward = Backward(*shared, self._recorded, self._count)
+        self.updates = Updates(*shared, self._guarded, self._is_open, self._count)
+        self._can_watch = partial(framework.can_watch, parameters=True)
+        self._can_watch_results = partial(framework.can_watch, parameters=False)
         # Made once, where each call would have its own.
         self._input_gradients, self._output_gradients = self.backward.input_gradients, self.backward.output_gradients
 
@@ -83,6 +89,20 @@ class Recorder(StepRecorder):
             return None
         finally:
             self._thread.busy = was_busy
+
+    def _recorded(self, where: str, action: Callable[..., None], *given: Any) -> None:
+        """Call ``action``, which has the framework do nothing itself, while the step takes records."""
+        if self._closed or not self._process.is_mine:
+            return
+        thread = self._thread
+        was_busy = thread.busy
+        try:
+            thread.busy = True
+            action(*given)
+        except BaseException as error:
+            self._failed(error, where)
+        finally:
+            thread.busy = was_busy
 
     def _failed(self, error: BaseException, where: str, quiet: Quiet | None = None) -> None:
         """Report what recording did not come to its end for; raises what must arrive at the script.
@@ -202,9 +222,8 @@ class Recorder(StepRecorder):
         try:
             quiet = self._framework.quiet()
             thread.busy = True
+            self._record_inputs(call, args, kwargs)
             with self._framework.unseen():
-                with quiet:
-                    self._record_inputs(call, args, kwargs)
                 return self._watch_inputs(call, args, kwargs)
         except BaseException as error:
             self._failed(error, call.forward, quiet)
@@ -217,20 +236,23 @@ class Recorder(StepRecorder):
             return
         if call.subject.communication is not None:
             args, kwargs = call.subject.communication.recorded(args, kwargs)
-        save = self._filter.saves(call.forward)
-        if self._filter.keeps(FORWARD, "input_args"):
+        if self._keeps_inputs:
+            save = self._filter.saves_files and self._filter.saves(call.forward)
             positional = self._values.build_all(args, call.forward, "input", save)
             named = self._values.build_named(kwargs, call.forward, "kwargs", save) if kwargs else {}
-            call.inputs += [("input_args", positional), ("input_kwargs", named)]
+            call.inputs = [("input_args", positional), ("input_kwargs", named)]
 
     def _watch_inputs(
         self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        in_place = call.subject.writes_in_place or "out" in kwargs or kwargs.get("inplace") is True
-        if not call.keep_backward or (in_place and not self._framework.watches_in_place):
+        if not call.keep_backward:
+            return args, kwargs
+        if not self._framework.watches_in_place and (
+            call.subject.writes_in_place or "out" in kwargs or kwargs.get("inplace") is True
+        ):
             return args, kwargs
         watch = self._new_watch(parameters=not call.subject.is_module)
-        values = [*args, *kwargs.values()]
+        values = [*args, *kwargs.values()] if kwargs else args
         call.plan = watch.plan(values)
         if not watch.tensors:
             return args, kwargs
@@ -244,8 +266,7 @@ class Recorder(StepRecorder):
         return tuple(swapped[: len(args)]), dict(zip(kwargs, swapped[len(args) :], strict=True))
 
     def _new_watch(self, *, parameters: bool) -> Watch:
-        framework = self._framework
-        return Watch(framework.is_tensor, partial(framework.can_watch, parameters=parameters))
+        return Watch(self._framework.is_tensor, self._can_watch if parameters else self._can_watch_results)
 
     def after(
         self,
@@ -266,15 +287,15 @@ class Recorder(StepRecorder):
                 result = call.subject.communication.complete(args, kwargs, output)
             with self._framework.unseen():
                 watch, inputs = self._plan_output(call, result), call.input_watch
-                self._close(call, thread.calls, watch.tensors)
-                if call.keep_forward:
-                    with quiet:
-                        self._record_output(call, result, parameters)
-                if not watch.tensors:
-                    return output
-                report = partial(self._output_gradients, call)
-                twins = self._framework.watch_outputs(watch.tensors, report, inputs)
-            return watch.swap([output], twins)[0]
+                tensors = () if watch is None else watch.tensors
+                self._close(call, thread.calls, tensors)
+            if call.keep_forward:
+                self._record_output(call, result, parameters)
+            if watch is None or not tensors:
+                return output
+            with self._framework.unseen():
+                twins = self._framework.watch_outputs(tensors, partial(self._output_gradients, call), inputs)
+            return output if twins is tensors else watch.swap([output], twins)[0]
         except BaseException as error:
             self.abandon(call)
             self._failed(error, call.forward, quiet)
@@ -325,6 +346,8 @@ class Recorder(StepRecorder):
 
     def _close(self, call: Call, calls: list[Call], outputs: Sequence[Any] = ()) -> None:
         """End the call, and those in it that an exception left open."""
+        if calls and calls[-1] is call:
+            calls.pop()
         while call in calls and (left := calls.pop()) is not call:
             self._settle(left, ())
             self._sink.forget(left.forward)
@@ -338,32 +361,34 @@ class Recorder(StepRecorder):
         call.watch = call.input_watch = call.handled = call.stack = None
 
     def _record_output(self, call: Call, output: Any, parameters: Parameters) -> None:
-        save, fields = self._filter.saves(call.forward), call.inputs
-        if self._filter.keeps(FORWARD, "output"):
+        save, fields = self._filter.saves_files and self._filter.saves(call.forward), [*call.inputs]
+        if self._keeps_output:
             shown, scratch = results(output), call.subject.scratch
             if scratch:
                 shown = [None if place in scratch else value for place, value in enumerate(shown)]
             fields.append(("output", self._values.build_all(shown, call.forward, "output", save)))
-        if self._filter.keeps(FORWARD, "parameters") and (own := dict(parameters())):
+        if self._keeps_parameters and (own := dict(parameters())):
             fields.append(("parameters", self._values.build_named(own, call.forward, "parameters", save)))
         if call.recomputed:
             fields.append((RECOMPUTE, True))
-        if call.subject.attributes and self._filter.keeps(FORWARD, "input"):
+        if call.subject.attributes and self._keeps_attributes:
             fields.append((ATTRIBUTES, self._attributes(call)))
         if fields or not self._filter.parameters_alone:
             self._sink.entry(EntryPart(call.forward, fields, call.parent_entry(FORWARD), call.site))
-        call.inputs = []
+        call.inputs = ()
 
     def _attributes(self, call: Call) -> Value:
         subject = call.subject
         if subject.attributes_value is None:
-            subject.attributes_value = self._values.build(subject.attributes, call.forward, ATTRIBUTES, (), False)
+            given = subject.attributes, call.forward, ATTRIBUTES, (), False
+            subject.attributes_value = self._framework.quietly(self._values.build, *given)
         return subject.attributes_value
 
-    def _plan_output(self, call: Call, output: Any) -> Watch:
+    def _plan_output(self, call: Call, output: Any) -> Watch | None:
+        if not call.keep_backward or (call.subject.writes_in_place and not self._framework.watches_in_place):
+            return None
         watch = self._new_watch(parameters=False)
-        if call.keep_backward and (self._framework.watches_in_place or not call.subject.writes_in_place):
-            call.output_fields = watch.plan(results(output))
+        call.output_fields = watch.plan(results(output))
         return watch
 
 

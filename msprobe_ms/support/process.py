@@ -78,6 +78,11 @@ class _Opening:
             raise OSError(EBADF, tr("something else has closed it"))
         return number
 
+    @property
+    def place(self) -> tuple[int, int, int] | None:
+        """The number of an open one, and device and inode of its file; None where the disk does not say."""
+        return None if self._place is None else (self._numbers[0], *self._place)
+
     def as_file(self, mode: str) -> BinaryIO:
         """Return a file in its stead, which closes it."""
         number, files = self.number, list[Any]()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import xlsxwriter
 
-from msprobe_ms.dump.writing.journal import encode_entry
+from msprobe_ms.dump.writing.contents import encode_entry
 from msprobe_ms.dump.writing.writer import DumpStore, EntryPart
 
 VALUES = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)

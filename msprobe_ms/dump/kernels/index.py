@@ -22,8 +22,8 @@ from msprobe_ms.dump.kernels.kernel_files import (
     read_folders,
 )
 from msprobe_ms.dump.names import INCOMPLETE
+from msprobe_ms.dump.writing.contents import Envelope
 from msprobe_ms.dump.writing.export import Recovered, dump_head, write_json
-from msprobe_ms.dump.writing.journal import Envelope
 from msprobe_ms.dump.writing.json_text import encode_text, field_text
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, replacing

@@ -13,15 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from msprobe_ms.dump.names import DEBUG, INCOMPLETE, PARAMETERS_GRAD, RECOVERED
-from msprobe_ms.dump.writing.journal import (
-    JOURNAL_NAME,
-    Contents,
-    Envelope,
-    IndexedEntry,
-    Kept,
-    is_being_written,
-    read_contents,
-)
+from msprobe_ms.dump.writing.contents import Contents, Envelope, IndexedEntry, Kept, read_contents
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME, is_being_written
 from msprobe_ms.dump.writing.json_text import Value, encode_text, value_text
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.files import Permissions

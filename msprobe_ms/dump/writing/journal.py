@@ -11,18 +11,15 @@ Who writes a journal holds a lock on it, which the kernel lets go when that proc
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import struct
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from errno import EBADF
 from functools import partial
 from pathlib import Path
-from sys import intern
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TypeVar
 
-import orjson
 from isal import isal_zlib
 
 from msprobe_ms.support.errors import DumpFormatError
@@ -31,6 +28,14 @@ from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.interruptions import suppress_own
 from msprobe_ms.support.process import ClosedError, Descriptor
 from msprobe_ms.support.translation import tr
+
+_at_end: Callable[..., tuple[bytes, int, int] | None] | None
+try:
+    from msprobe_ms.dump.writing._records import record as _at_end
+except ImportError:  # it was installed without a compiler
+    _at_end = None
+
+_Taken = TypeVar("_Taken")
 
 MAGIC = b"msprobe_ms journal 1\n"
 #: File name of a step's journal, beside its dump.json.
@@ -79,6 +84,9 @@ class JournalWriter:
             file.write(first)
             file.flush()
             self._file = Descriptor(partial(os.dup, file.fileno()))
+        self._number = self._file.number
+        #: The same with device and inode, by which the file is known; None where the disk does not say.
+        self._place = self._file.place
         #: Where half a record begins that could not be taken back.
         self._torn: int | None = None
 
@@ -96,39 +104,45 @@ class JournalWriter:
                     longest=_LONGEST - 1,
                 )
             )
-        record = _record(kind, payload)
         with self._lock:
-            if (file := self._file.number) < 0:
-                raise ClosedError(EBADF, tr("the journal is closed"), self._name)
-            if self._torn is not None:
-                self._take_back()
+            made = None
+            if (place := self._place) is not None and self._torn is None and _at_end is not None:
+                made = _at_end(place, kind, payload, isal_zlib.crc32, self._checksum)
+            record, end, checksum = made or self._made(kind, payload)
             self._untold += 1
-            end = self._write(file, record)
+            try:
+                if (written := os.write(self._number, record)) < len(record):
+                    self._write_rest(record, written)
+            except OSError:
+                self._torn = end
+                with suppress_own(OSError):  # before the next record, then
+                    self._take_back()
+                self._untold -= 1
+                raise
             self.length += len(record)
-            self._checksum = isal_zlib.crc32(record, self._checksum)
+            self._checksum = checksum
             if note is not None:
                 note(end + len(record) - len(payload))
             if note is not None or kind == EXPORTED:
                 self._untold -= 1
 
-    def _write(self, file: int, record: bytes) -> int:
-        """Write a record at the end of the file; where it begins."""
-        end, written = os.lseek(file, 0, os.SEEK_END), 0
-        try:
-            while written < len(record):
-                written += os.write(file, memoryview(record)[written:] if written else record)
-        except OSError:
-            self._torn = end
-            with suppress_own(OSError):  # before the next record, then
-                self._take_back()
-            self._untold -= 1
-            raise
-        return end
+    def _made(self, kind: bytes, payload: bytes) -> tuple[bytes, int, int]:
+        """A record, where it begins, and the checksum of all to its end."""
+        record = _record(kind, payload)
+        if (file := self._file.number) < 0:
+            raise ClosedError(EBADF, tr("the journal is closed"), self._name)
+        if self._torn is not None:
+            self._take_back()
+        return record, os.lseek(file, 0, os.SEEK_END), isal_zlib.crc32(record, self._checksum)
 
-    def kept(self, contents: Contents) -> Kept | None:
-        """Return what was noted in ``contents`` of every record so far; None where something was not."""
+    def _write_rest(self, record: bytes, written: int) -> None:
+        while written < len(record):
+            written += os.write(self._number, memoryview(record)[written:])
+
+    def if_noted(self, take: Callable[[int, int], _Taken]) -> _Taken | None:
+        """Return what ``take`` makes of length and checksum, before more is written; None if a record was not noted."""
         with self._lock:
-            return None if self._untold else Kept(contents.copy(self.length), self._checksum)
+            return None if self._untold else take(self.length, self._checksum)
 
     def _take_back(self) -> None:
         """Half a record would hide every later one from readers."""
@@ -216,183 +230,3 @@ def read_records(file: BinaryIO, path: Path) -> Iterator[Record]:
         if len(body) < length or isal_zlib.crc32(body) != expected:
             return
         yield Record(body[:1], body[1:], offset)
-
-
-#: Kinds of records in a dump.
-ENVELOPE = b"D"
-CALL_SITE = b"S"
-ENTRY = b"E"
-
-
-class Envelope(NamedTuple):
-    """What holds for the whole dump. Without ``extra_info`` it has no call sites and no parents."""
-
-    task: str
-    level: str
-    framework: str
-    dump_data_dir: str | None
-    extra_info: bool = True
-
-
-class IndexedEntry(NamedTuple):
-    """Where an entry's fields stand in the journal; an entry may come in several parts, later fields win."""
-
-    fields: dict[str, tuple[int, int]]
-    parent: str | None
-    call_site: int | None
-
-
-def encode_envelope(content: Envelope) -> bytes:
-    """Encode the payload of an `ENVELOPE` record."""
-    return json.dumps(list(content)).encode()
-
-
-def encode_call_site(number: int, frames: Sequence[str]) -> bytes:
-    """Encode the payload of a `CALL_SITE` record."""
-    return json.dumps([number, list(frames)]).encode("utf-8", "surrogatepass")
-
-
-def encode_entry(
-    name: str, fields: Sequence[tuple[str, bytes]], parent: str | None, site: int | None, *, stays: bool = False
-) -> bytes:
-    """Encode the payload of an `ENTRY` record.
-
-    ``fields`` are ``(name, text)`` pairs, the text as it will stand in dump.json (`json_text.field_text`). A part that
-    ``stays`` does not move its entry.
-    """
-    head = _dumped([name, parent, site, [(field, len(text)) for field, text in fields], stays])
-    return b"".join([head, b"\n", *[text for _, text in fields]])
-
-
-def _dumped(value: list[Any]) -> bytes:
-    try:
-        return orjson.dumps(value)
-    except TypeError:  # half characters, which only the slower one knows
-        return json.dumps(value).encode()
-
-
-def _loaded(text: bytes) -> Any:
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return json.loads(text)
-
-
-class Contents:
-    """An index of a journal: what export needs, without the entries' text."""
-
-    def __init__(self) -> None:
-        self.envelope: Envelope | None = None
-        #: Bytes to the end of the last whole record.
-        self.length = 0
-        self.call_sites: dict[int, Sequence[str]] = {}
-        #: Entry name → its fields' places; in order of each entry's *last* part, which is when its call was complete,
-        #: but for parts that stay.
-        self.entries: dict[str, IndexedEntry] = {}
-
-    def copy(self, length: int) -> Contents:
-        """Return the same, to the end of ``length`` bytes, which what is added here changes no more."""
-        other = Contents()
-        other.envelope, other.length = self.envelope, length
-        other.call_sites, other.entries = dict(self.call_sites), dict(self.entries)
-        return other
-
-    def add_entry(
-        self,
-        name: str,
-        parent: str | None,
-        site: int | None,
-        fields: Iterable[tuple[str, int]],
-        position: int,
-        *,
-        stays: bool = False,
-    ) -> int:
-        """Add an entry, or a further part of one, whose ``fields``, names and lengths of texts, begin at ``position``.
-
-        Return where they end.
-        """
-        earlier = self.entries.get(name) if stays else self.entries.pop(name, None)
-        places = {} if earlier is None else dict(earlier.fields)
-        for field, length in fields:
-            places[field] = (position, length)
-            position += length
-        if earlier is not None:
-            parent, site = earlier.parent or parent, site if earlier.call_site is None else earlier.call_site
-        self.entries[name] = IndexedEntry(places, parent, site)
-        if not (stays and earlier is not None):
-            self._move_enclosing(name, parent)
-        return position
-
-    def _move_enclosing(self, name: str, parent: str | None) -> None:
-        # A module's own gradients may be complete before those of a call in it; it stands after the call all the same.
-        entries, moved = self.entries, {name}
-        while parent is not None and parent not in moved and (enclosing := entries.pop(parent, None)) is not None:
-            entries[parent] = enclosing
-            moved.add(parent)
-            parent = enclosing.parent
-
-
-class Kept(NamedTuple):
-    """An index that was kept while a journal was written, and the CRC-32 of all that it is of."""
-
-    contents: Contents
-    checksum: int
-
-    def is_of(self, journal: BinaryIO) -> bool:
-        """Whether an open journal is, byte for byte, what was written."""
-        journal.seek(0)
-        length = checksum = 0
-        while part := journal.read(_PART):
-            length, checksum = length + len(part), isal_zlib.crc32(part, checksum)
-        return (length, checksum) == (self.contents.length, self.checksum)
-
-
-#: Bytes of a journal that are read at once.
-_PART = 1 << 20
-
-
-def read_contents(journal: BinaryIO, path: Path) -> Contents:
-    """Read the index of an open journal; errors name ``path``. Raises DumpFormatError for what is none of a dump."""
-    contents = Contents()
-    for record in read_records(journal, path):
-        contents.length = record.offset + len(record.payload)
-        try:
-            _add(contents, record)
-        except (ValueError, TypeError, RecursionError) as error:
-            place = tr("the record at byte {offset}", offset=record.offset)
-            raise DumpFormatError(
-                tr(
-                    "{path}: {place} is not one of a dump ({error}); nothing can be exported",
-                    path=path,
-                    place=place,
-                    error=error,
-                )
-            ) from error
-    return contents
-
-
-def _add(contents: Contents, record: Record) -> None:
-    if record.kind == ENTRY:
-        _add_entry(contents, record.payload, record.offset)
-    elif record.kind == CALL_SITE:
-        number, frames = json.loads(record.payload)
-        if type(number) is not int or type(frames) is not list:
-            raise ValueError(tr("a call site is a number and a list of frames"))
-        contents.call_sites[number] = frames
-    elif record.kind == ENVELOPE:
-        contents.envelope = Envelope(*json.loads(record.payload))
-
-
-def _add_entry(contents: Contents, payload: bytes, offset: int) -> None:
-    head, _, _ = payload.partition(b"\n")
-    name, parent, site, lengths, stays = _loaded(head)
-    if type(name) is not str or not (parent is None or type(parent) is str) or not (site is None or type(site) is int):
-        raise ValueError(tr("the name of an entry or of its parent is no text, or its call site no number"))
-    fields = []
-    for field, length in lengths:
-        if type(field) is not str or type(length) is not int or length < 0:
-            raise ValueError(tr("a field of {name} has no name or no length", name=name))
-        fields.append((intern(field), length))
-    position = contents.add_entry(name, parent and intern(parent), site, fields, offset + len(head) + 1, stays=stays)
-    if position != offset + len(payload):
-        raise ValueError(tr("the fields of {name} end at byte {position}", name=name, position=position))

@@ -1,16 +1,24 @@
-/* The payload of an entry's record in a journal, whose fields are made of leaves that are text already.
+/* Records of a journal; and the payload of an entry's, whose fields are made of leaves that are text already.
  *
- * journal.py and json_text.py define it, and make it where this is not built or where there is anything else in it. */
+ * journal.py and json_text.py define both, and make them where this is not built or where there is anything else. */
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030A0000
 #include <Python.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* As json_text.py indents a field and its members. */
 #define FIELD "   "
 #define MEMBER "\n    "
 #define END_OF_FIELD "\n   "
+
+/* Bytes before the kind of a record: two numbers. */
+enum { HEAD = 8 };
+
+/* Of Python's own headers only later ones have it where the interface is limited. */
+enum { READ_ONLY = 0x100 };
 
 typedef struct {
     char *text;
@@ -113,7 +121,7 @@ static int put_field(Buffer *buffer, PyObject *name, PyObject *value)
     return PyDict_CheckExact(value) ? put_dict(buffer, value) : 0;
 }
 
-/* The texts of all fields; of each, its name and the length of its text is added to `lengths`, a list. */
+/* The texts of all fields; of each, its name and the length of its text are added to `lengths`, a list. */
 static int put_fields(Buffer *texts, PyObject *fields, PyObject *lengths)
 {
     for (Py_ssize_t i = 0, given = PySequence_Size(fields); i < given; i++) {
@@ -122,8 +130,8 @@ static int put_fields(Buffer *texts, PyObject *fields, PyObject *lengths)
         int done = -1;
         if (field != NULL && PyArg_ParseTuple(field, "OO", &name, &value))
             done = put_field(texts, name, value);
-        PyObject *length = done > 0 ? Py_BuildValue("(On)", name, (Py_ssize_t)(texts->length - before)) : NULL;
-        if (done > 0 && (length == NULL || PyList_Append(lengths, length) < 0))
+        PyObject *length = done > 0 ? PyLong_FromSize_t(texts->length - before) : NULL;
+        if (done > 0 && (length == NULL || PyList_Append(lengths, name) < 0 || PyList_Append(lengths, length) < 0))
             done = -1;
         Py_XDECREF(length);
         Py_XDECREF(field);
@@ -136,11 +144,10 @@ static int put_fields(Buffer *texts, PyObject *fields, PyObject *lengths)
 static int put_lengths(Buffer *head, PyObject *lengths)
 {
     int done = put_string(head, "[");
-    for (Py_ssize_t i = 0, given = PyList_Size(lengths); done > 0 && i < given; i++) {
-        PyObject *length = PyList_GetItem(lengths, i);
-        if ((done = put_string(head, i ? ",[" : "[")) > 0 && (done = put_quoted(head, PyTuple_GetItem(length, 0))) > 0 &&
+    for (Py_ssize_t i = 0, given = PyList_Size(lengths); done > 0 && i < given; i += 2) {
+        if ((done = put_string(head, i ? ",[" : "[")) > 0 && (done = put_quoted(head, PyList_GetItem(lengths, i))) > 0 &&
             (done = put_string(head, ",")) > 0 &&
-            (done = put_number(head, PyLong_AsSsize_t(PyTuple_GetItem(length, 1)))) > 0)
+            (done = put_number(head, PyLong_AsSsize_t(PyList_GetItem(lengths, i + 1)))) > 0)
             done = put_string(head, "]");
     }
     return done > 0 ? put_string(head, "]") : done;
@@ -175,7 +182,7 @@ static PyObject *joined(const Buffer *head, const Buffer *texts)
 PyDoc_STRVAR(entry_doc,
 "entry(name, parent, site, stays, fields)\n"
 "--\n\n"
-"Return what `journal.encode_entry` does, names and lengths of the texts, and where the first of them begins.\n\n"
+"Return what `journal.encode_entry` does, names and lengths of the texts by turns, and where the first of them begins.\n\n"
 "None where a field is no list or dictionary of texts and None, or a name needs escapes.");
 
 static PyObject *entry(PyObject *module, PyObject *const *given, Py_ssize_t count)
@@ -193,7 +200,7 @@ static PyObject *entry(PyObject *module, PyObject *const *given, Py_ssize_t coun
     if (done > 0 && !PyErr_Occurred()) {
         PyObject *whole = joined(&head, &texts);
         if (whole != NULL)
-            found = Py_BuildValue("(NOn)", whole, lengths, (Py_ssize_t)head.length);
+            found = Py_BuildValue("(NNn)", whole, PyList_AsTuple(lengths), (Py_ssize_t)head.length);
     } else if (done == 0) {
         found = Py_None;
         Py_INCREF(found);
@@ -204,7 +211,68 @@ static PyObject *entry(PyObject *module, PyObject *const *given, Py_ssize_t coun
     return found;
 }
 
+/* What `journal._record` gives, with the length and the checksum of kind and payload in front of them. */
+static PyObject *record_of(PyObject *kind, PyObject *payload, PyObject *crc32)
+{
+    char *first, *rest;
+    Py_ssize_t before, after;
+    if (PyBytes_AsStringAndSize(kind, &first, &before) < 0 || PyBytes_AsStringAndSize(payload, &rest, &after) < 0)
+        return NULL;
+    PyObject *record = PyBytes_FromStringAndSize(NULL, HEAD + before + after);
+    if (record == NULL)
+        return NULL;
+    char *body = PyBytes_AsString(record) + HEAD;
+    memcpy(body, first, (size_t)before);
+    memcpy(body + before, rest, (size_t)after);
+    PyObject *view = PyMemoryView_FromMemory(body, before + after, READ_ONLY);
+    PyObject *checksum = view == NULL ? NULL : PyObject_CallFunctionObjArgs(crc32, view, NULL);
+    const unsigned long numbers[] = {
+        (unsigned long)(before + after), checksum == NULL ? 0 : PyLong_AsUnsignedLong(checksum)
+    };
+    Py_XDECREF(view);
+    Py_XDECREF(checksum);
+    if (PyErr_Occurred()) {
+        Py_DECREF(record);
+        return NULL;
+    }
+    for (int byte = 0; byte < HEAD; byte++)
+        body[byte - HEAD] = (char)(numbers[byte / 4] >> 8 * (byte % 4) & 0xFF);
+    return record;
+}
+
+PyDoc_STRVAR(record_doc,
+"record(place, kind, payload, crc32, checksum)\n"
+"--\n\n"
+"Return a record, where in the file it begins that is open at ``place``, and the checksum of all to its end.\n\n"
+"``place`` are the number of a descriptor, and device and inode of its file. None where it is not that file's.");
+
+static PyObject *record(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    (void)module;
+    int file;
+    unsigned long long device, inode;
+    if (count != 5 || !PyArg_ParseTuple(given[0], "iKK", &file, &device, &inode)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_TypeError, "record takes five arguments");
+        return NULL;
+    }
+    struct stat found;
+    if (fstat(file, &found) < 0 || found.st_dev != device || found.st_ino != inode)
+        Py_RETURN_NONE;
+    const off_t end = lseek(file, 0, SEEK_END);
+    if (end < 0)
+        Py_RETURN_NONE;
+    PyObject *whole = record_of(given[1], given[2], given[3]);
+    PyObject *checksum = whole == NULL ? NULL : PyObject_CallFunctionObjArgs(given[3], whole, given[4], NULL);
+    if (checksum == NULL) {
+        Py_XDECREF(whole);
+        return NULL;
+    }
+    return Py_BuildValue("(NLN)", whole, (long long)end, checksum);
+}
+
 static PyMethodDef methods[] = {
+    {"record", (PyCFunction)(void (*)(void))record, METH_FASTCALL, record_doc},
     {"entry", (PyCFunction)(void (*)(void))entry, METH_FASTCALL, entry_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -10,20 +10,18 @@ from functools import partial
 from pathlib import Path
 
 from msprobe_ms.dump.names import BESIDE, EARLIER
-from msprobe_ms.dump.writing.export import Progress, export_into
-from msprobe_ms.dump.writing.journal import (
+from msprobe_ms.dump.writing.contents import (
     CALL_SITE,
     ENTRY,
     ENVELOPE,
-    JOURNAL_NAME,
     Contents,
     Envelope,
-    JournalWriter,
     encode_call_site,
     encode_entry,
     encode_envelope,
-    is_being_written,
 )
+from msprobe_ms.dump.writing.export import Progress, export_into
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME, JournalWriter, is_being_written
 from msprobe_ms.dump.writing.json_text import Value, Whole, field_text
 from msprobe_ms.dump.writing.memory_budget import Copy, MemoryBudget, OutOfMemory, Write
 from msprobe_ms.dump.writing.tensor_files import TensorFiles
@@ -33,7 +31,7 @@ from msprobe_ms.support.interruptions import suppress_own
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.translation import tr
 
-_entry: Callable[..., tuple[bytes, list[tuple[str, int]], int] | None] | None
+_entry: Callable[..., tuple[bytes, tuple[str | int, ...], int] | None] | None
 try:
     from msprobe_ms.dump.writing._records import entry as _entry
 except ImportError:  # it was installed without a compiler
@@ -42,6 +40,9 @@ except ImportError:  # it was installed without a compiler
 #: Bytes that the index of a journal takes for an entry (with what `MemoryBudget` adds for anything), and for a frame,
 #: as measured with some room.
 _ENTRY, _FRAME = 256, 256
+
+#: Entries that are noted before they are added to the index: one after the other, that takes a fraction of the time.
+_MOST_NOTED = 1 << 12
 
 #: How often a folder is tried anew that other processes use, make and remove meanwhile.
 _TRIES = 20
@@ -76,7 +77,7 @@ class EntryPart:
     complete: bool = True
     stays: bool = False
     _record: bytes = field(default=b"", init=False, repr=False)
-    _lengths: Sequence[tuple[str, int]] = field(default=(), init=False, repr=False)
+    _lengths: Sequence[str | int] = field(default=(), init=False, repr=False)
     _head: int = field(default=0, init=False, repr=False)
 
     def encode(self) -> bytes:
@@ -86,17 +87,19 @@ class EntryPart:
             self._record, self._lengths, self._head = made or self._encoded()
         return self._record
 
-    def _encoded(self) -> tuple[bytes, Sequence[tuple[str, int]], int]:
-        """The record, names and lengths of the fields' texts in it, and where the first of them begins."""
+    def _encoded(self) -> tuple[bytes, Sequence[str | int], int]:
+        """The record, names and lengths of the fields' texts in it by turns, and where the first of them begins."""
         texts = [(name, field_text(name, value)) for name, value in self.fields]
         record = encode_entry(self.name, texts, self.parent, self.call_site, stays=self.stays)
-        lengths = [(name, len(text)) for name, text in texts]
-        return record, lengths, len(record) - sum(length for _, length in lengths)
+        lengths = tuple(each for name, text in texts for each in (name, len(text)))
+        return record, lengths, len(record) - sum(len(text) for _, text in texts)
 
     def note(self, contents: Contents, offset: int) -> None:
-        """Add the part to an index, once its record is at ``offset`` of a journal."""
-        place = offset + self._head
-        contents.add_entry(self.name, self.parent, self.call_site, self._lengths, place, stays=self.stays)
+        """Note the part in an index, once its record is at ``offset`` of a journal."""
+        noted = contents.noted
+        noted.append((self.name, self.parent, self.call_site, offset + self._head, self.stays, *self._lengths))
+        if len(noted) >= _MOST_NOTED:
+            contents.add_noted()
 
 
 class DumpStore:
@@ -180,7 +183,7 @@ class DumpStore:
     def entry(self, part: EntryPart) -> None:
         """Record an entry, or a further part of one. Raises OSError when the disk refuses, OutOfMemory when the index
         is full."""
-        record, name = part.encode(), part.name
+        record, name = part._record or part.encode(), part.name
         if name not in self._begun:
             # For none any more, once it was so for one: another's name may be a byte shorter.
             self._index_is_full = self._index_is_full or not self._memory.stay(_ENTRY + len(name))
@@ -235,7 +238,7 @@ class DumpStore:
                     ENOENT, tr("the dump was moved or removed while it was written"), str(self.folder)
                 )
             written = self._journal.length
-            kept = self._journal.kept(self._contents)
+            kept = self._journal.if_noted(self._contents.kept)
             exported = export_into(self.files, progress=progress, incomplete=self.incomplete, kept=kept)
             if exported.journal < written and not self.incomplete:
                 self._warn_of_damage(exported.journal, written)

@@ -131,7 +131,7 @@ class ConsumerWatch(InputWatch):
         self._leaves = {
             id(tensor): edge
             for tensor, edge in zip(tensors, self._edges, strict=True)
-            if graph.is_leaf(edge[0]) and (bounded or not issubclass(type(tensor), graph.parameter))
+            if graph.edge(tensor) is None and (bounded or not issubclass(type(tensor), graph.parameter))
         }
 
     def edge(self, result: Any) -> Edge | None:
@@ -181,11 +181,13 @@ def _consumers(
     #: Nodes and what they send gradients to, which is asked for once: frameworks make it anew each time.
     waiting: list[tuple[Any, Sequence[tuple[Any, int]]]] = []
 
+    key_of, number = graph.key, graph.number
+
     def meet(node: Any) -> None:
-        key = graph.key(node)
+        key = key_of(node)
         if key not in seen:
             seen.add(key)
-            if graph.number(node, floor + 1) > floor and (following := node.next_functions):
+            if (floor < 0 or number(node, floor + 1) > floor) and (following := node.next_functions):
                 waiting.append((node, following))
 
     for root in roots:
@@ -193,10 +195,10 @@ def _consumers(
     while waiting:
         node, following = waiting.pop()
         places: Places = []
-        for position, (older, number) in enumerate(following):
+        for position, (older, place) in enumerate(following):
             if older is None:
                 continue
-            hits = slots.get((graph.key(older), number))
+            hits = slots.get((key_of(older), place))
             if hits is None:
                 meet(older)
             else:

@@ -43,6 +43,16 @@ class ProcessInterface(ABC):
     #: Gives a context for what the tool does with tensors: users' modes and classes are not told of it.
     unseen: Callable[[], AbstractContextManager[Any]] = nullcontext
 
+    def quietly(self, make: Callable[..., Any], *given: Any) -> Any:
+        """Return what ``make`` gives, which computes with tensors: nobody is told, and no gradient graph is entered."""
+        quiet = self.quiet()
+        try:
+            with self.unseen(), quiet:
+                return make(*given)
+        except BaseException:
+            quiet.restore()
+            raise
+
     def repeater(self) -> Repeater:
         """Return what makes calls once more with other arguments (task free_benchmark)."""
         raise NotImplementedError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -27,6 +27,9 @@ class TensorInterface(ABC):
     def plain(self, tensor: Any) -> Any:
         """Return the tensor as one whose methods are the framework's own; itself where they are."""
         return tensor
+
+    #: Whether users' code is told of what is asked of tensors now, of those of the framework's own classes as well.
+    tells_of_questions: Callable[[], bool] = bool
 
     def is_readable(self, tensor: Any) -> bool:
         """Whether the elements of a tensor are there, in memory of its own; no other may be read."""

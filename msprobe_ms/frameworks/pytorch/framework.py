@@ -90,6 +90,7 @@ class PyTorch(TorchModules):
         return kind is torch.Tensor or issubclass(kind, torch.Tensor)
 
     plain = staticmethod(genuine.plain)
+    tells_of_questions = staticmethod(modes.tells_of_questions)
     is_readable = staticmethod(is_readable)
 
     def components(self, tensor: Any) -> Sequence[Any] | None:

@@ -34,6 +34,8 @@ _grad_is_enabled, _enable_grad = _C.is_grad_enabled, _C._set_grad_enabled
 #: Whether modes and classes are told of functions; not in the oldest releases.
 _told_functions = getattr(_C, "_get_torch_function_state", bool)
 _tell_functions = getattr(_C, "_set_torch_function_state", bool)
+#: Whether modes are told of what is asked of any tensor now; in the oldest releases nobody says.
+tells_of_questions = getattr(_C, "_is_torch_function_mode_enabled", _told_functions)
 _profiled = _autograd._profiler_enabled
 _dispatch_modes = _C._len_torch_dispatch_stack
 #: Whether what stands for a kernel gives the shape of its result, with fake tensors taken for those of no device.

@@ -123,8 +123,9 @@ class ModuleCalls:
         return self._framework.hook_module(self._module, self.before, self.after, self.failed)
 
     def parameter_hooks(self) -> Iterator[Hooks]:
+        told = self._recorder.backward.parameter
         for name, parameter in self._framework.parameters(self._module):
-            report = partial(self._recorder.backward.parameter, self._subject.base, name)
+            report = partial(told, self._subject.base, name)
             if (hook := self._framework.hook_parameter(parameter, report)) is not None:
                 yield hook
 

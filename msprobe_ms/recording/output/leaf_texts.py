@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msprobe_ms.arrays.one_pass import Elements, Places, leaf_text, leaf_texts
+import orjson
+
+from msprobe_ms.arrays.one_pass import Elements, Places, leaf_text, leaves, tables
 from msprobe_ms.dump.writing.json_text import leaf_frame, number_frame
 from msprobe_ms.support.interruptions import interrupts
 
@@ -37,6 +39,7 @@ class LeafTexts:
 
     def __init__(self, tensor_type: str, *, sketch: bool) -> None:
         self._sketch = sketch
+        self._tables = tables() if sketch else None
         self._frames = _Frames(tensor_type)
         self._numbers = number_frame()
 
@@ -52,7 +55,7 @@ class LeafTexts:
         if places is None:
             return None
         try:
-            return leaf_texts(values, places, self._frames, self._numbers, sketch=self._sketch)
+            return leaves(values, places, self._frames, self._tables, self._numbers, orjson.dumps)
         except Exception as error:  # each by itself, then
             if isinstance(error, (MemoryError, RecursionError)) or interrupts(error):
                 raise

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, parse_entry
@@ -83,9 +83,18 @@ class OverflowGate:
     far as ``budget`` goes.
     """
 
-    def __init__(self, sink: EntrySink, quota: OverflowQuota, budget: MemoryBudget, errors: ErrorLog) -> None:
+    def __init__(
+        self,
+        sink: EntrySink,
+        quota: OverflowQuota,
+        budget: MemoryBudget,
+        errors: ErrorLog,
+        quietly: Callable[..., Any],
+    ) -> None:
+        """``quietly`` calls a function that has the framework write a tensor, with what follows it."""
         self._sink = sink
         self._quota = quota
+        self._quietly = quietly
         self._budget = budget
         self._errors = errors
         self._held: dict[str, _Held] = {}
@@ -136,7 +145,7 @@ class OverflowGate:
             self._warn(name, *held.bad)
         for data_name, write, size in self._let_go(held):
             try:
-                self._sink.tensor(data_name, write, name, Copy(size, partial(_itself, write)))
+                self._quietly(self._sink.tensor, data_name, write, name, Copy(size, partial(_itself, write)))
             except Exception as error:  # the entry is worth recording all the same
                 self._errors.report(error, data_name)
         self._sink.entry(EntryPart(name, list(held.fields.items()), part.parent, part.call_site, stays=part.stays))

@@ -131,7 +131,7 @@ def build_sinks(
     if quotas is not None and quotas.calls is not None:
         files = SizeLimit(files, quotas.calls)
     if config.task == "overflow_check" and quotas is not None:
-        gate = OverflowGate(files, quotas.overflow, budget, errors)
+        gate = OverflowGate(files, quotas.overflow, budget, errors, framework.quietly)
     return Sinks(files, framework.read_statistics, errors, writer, gate)
 
 

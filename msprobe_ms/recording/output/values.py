@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from msprobe_ms.arrays.npy import write_npy
-from msprobe_ms.arrays.one_pass import Elements, bytes_of, is_built
+from msprobe_ms.arrays.one_pass import Elements, Places, bytes_of, is_built
 from msprobe_ms.arrays.statistics import is_large
 from msprobe_ms.arrays.torch_writing import BytesWriter
 from msprobe_ms.dump.names import data_name
@@ -41,7 +41,10 @@ _NO_FILE = tr("it shows far more elements than it holds, or lies in a file itsel
 
 #: Types of most values beside tensors, and places of the first arguments.
 _NUMBERS, _BUILT_IN = frozenset((type(None), bool, int, float)), frozenset((list, tuple))
-_PLACES = tuple((str(place),) for place in range(16))
+_PATHS = tuple((str(place),) for place in range(16))
+
+#: Stands for what was not asked for yet.
+_UNKNOWN: Any = object()
 
 
 class LeftOut(Exception):
@@ -53,6 +56,8 @@ class ValueSerializer:
 
     ``md5`` adds checksums, ``sketch`` sketches, ``strides`` those of tensors. ``as_text`` says that leaves may be text
     at once, as nobody looks at their figures.
+
+    `build` has the framework compute, which is to be inside `unseen` and `quiet`; the others see to that themselves.
 
     Tensor files go to ``sinks``, which also say what stands for statistics that are left on a device.
     """
@@ -75,6 +80,8 @@ class ValueSerializer:
         self._strides = strides
         self._said_cut = False
         self._as_text = as_text and is_built() and not (md5 or strides)
+        #: How the framework tells where elements lie, which it knows from when recording has begun.
+        self._places: Places | None = _UNKNOWN
         self._texts = LeafTexts(framework.dialect.tensor_type, sketch=sketch)
 
     def build(self, value: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
@@ -110,10 +117,13 @@ class ValueSerializer:
         """The leaves of a call's arguments or results, a list or tuple."""
         if not save and type(values) in _BUILT_IN and (found := self.at_once(values, entry, category)) is not None:
             return found
+        return self.framework.quietly(self._all, values, entry, category, save)
+
+    def _all(self, values: Sequence[Any], entry: str, category: str, save: bool) -> Value:
         if type(values) in _BUILT_IN and self._is_flat(values):
             return [
                 plain_leaf(value) if type(value) in _NUMBERS else self._leaf(value, entry, category, path, save)
-                for value, path in zip(values, _PLACES, strict=False)
+                for value, path in zip(values, _PATHS, strict=False)
             ]
         return self.build(values, entry, category, (), save)
 
@@ -121,6 +131,9 @@ class ValueSerializer:
         """The leaves of a call's named arguments, or of a module's parameters."""
         if not save and (found := self.at_once(list(values.values()), entry, category)) is not None:
             return dict(zip(names_of(list(values)), found, strict=True))
+        return self.framework.quietly(self._named, values, entry, category, save)
+
+    def _named(self, values: dict[str, Any], entry: str, category: str, save: bool) -> Value:
         if not self._is_flat(values.values()):
             return self.build(values, entry, category, (), save)
         return {
@@ -130,19 +143,24 @@ class ValueSerializer:
 
     def at_once(self, values: Sequence[Any], entry: str, category: str) -> list[Value] | None:
         """The leaves of few tensors and numbers, of which no files are written; None where they are something else."""
-        if not self._as_text or len(values) > len(_PLACES):
+        if not self._as_text or len(values) > len(_PATHS) or self.framework.tells_of_questions():
             return None
-        texts = self._texts.of_all(values, self.framework.places())
+        if (places := self._places) is _UNKNOWN:  # once recording has begun
+            places = self._places = self.framework.places()
+        texts: list[Any] | None = self._texts.of_all(values, places)
         if texts is None or None not in texts:  # as a rule
-            return cast("list[Value] | None", texts)
+            return texts
+        return self.framework.quietly(self._completed, texts, values, entry, category)
+
+    def _completed(self, texts: list[Any], values: Sequence[Any], entry: str, category: str) -> list[Value]:
         return [
             self._leaf(value, entry, category, path, save=False) if text is None else text
-            for text, value, path in zip(texts, values, _PLACES, strict=False)
+            for text, value, path in zip(texts, values, _PATHS, strict=False)
         ]
 
     def _is_flat(self, values: Collection[Any]) -> bool:
         """Whether they are few, and tensors and numbers alone, for which nothing is walked."""
-        if len(values) > len(_PLACES):
+        if len(values) > len(_PATHS):
             return False
         is_tensor = self.framework.is_tensor
         return all(is_tensor(value) or type(value) in _NUMBERS for value in values)

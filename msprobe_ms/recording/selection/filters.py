@@ -109,7 +109,7 @@ class Scope:
         first, last, self._includes_last = span or Range(None, None)
         self._opens, self._closes = _end(first), _end(last)
         #: Whether every call belongs to it.
-        self._is_all = first is None and last is None
+        self.is_all = first is None and last is None
         #: Included last entries that have begun and not ended.
         self._running: set[str] = set()
         self.is_open = first is None
@@ -120,7 +120,7 @@ class Scope:
 
     def begins(self, name: str) -> bool:
         """Tell that a call begins; whether it belongs to the range."""
-        if self._is_all:
+        if self.is_all:
             return True
         if self._opens(name):
             self.is_open = self.began = True
@@ -144,7 +144,7 @@ class Scope:
 
     def bounds(self, name: str) -> bool:
         """Whether the range may open or close with this entry."""
-        return not self._is_all and (self._opens(name) or self._closes(name))
+        return not self.is_all and (self._opens(name) or self._closes(name))
 
 
 def _end(text: str | None) -> Matcher:
@@ -255,6 +255,10 @@ class CallFilter:
         self.keeps = self._fields.keeps
         self._save_all = config.task in TENSOR_TASKS
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
+        #: Whether tensors of any entry are stored as files.
+        self.saves_files = self._save_all or self._save_some is not None
+        #: Takes the name of an entry: a call or its backward is over.
+        self.ends = self._scope.ends
 
     def saves(self, entry: str) -> bool:
         """Whether tensors of this entry are stored as files."""
@@ -288,15 +292,13 @@ class CallFilter:
 
     def backward_begins(self, call: Call) -> None:
         """The first gradient came to a call, or out of it: mark whether its backward is recorded."""
+        if self._scope.is_all:  # as was known when the call began
+            return
         call.keep_backward = self._scope.begins(call.backward) and self._records_backward(call)
 
     def _records_backward(self, call: Call) -> bool:
         """Whether its gradients are recorded if they come in the scope."""
         return call.listed_backward and call.taken and self._fields.keeps_any(BACKWARD)
-
-    def ends(self, entry: str) -> None:
-        """A call or its backward is over."""
-        self._scope.ends(entry)
 
     def parameter(self, entry: str, base: str) -> bool:
         """Whether a parameter's gradient is recorded, as ``entry`` of the module ``base``."""

@@ -3,13 +3,16 @@ what the leaf of these figures gives."""
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import os
 import shutil
 import zlib
+from collections.abc import Callable
 
 import numpy as np
+import orjson
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -21,7 +24,7 @@ from msprobe_ms.arrays.one_pass import Elements, Kind, elements_at, elements_of,
 from msprobe_ms.arrays.sketch import decode
 from msprobe_ms.arrays.sketch_map import BLOCK
 from msprobe_ms.arrays.statistics import Statistics, statistics, summary, summary_of
-from msprobe_ms.dump.writing.json_text import LEAF_LEVEL, TensorLeaf, leaf_frame, value_text
+from msprobe_ms.dump.writing.json_text import LEAF_LEVEL, TensorLeaf, leaf_frame, number_text, value_text
 
 pytestmark = pytest.mark.skipif(
     not one_pass.is_built() and shutil.which(os.environ.get("CC", "cc")) is None, reason="there is no compiler"
@@ -180,6 +183,37 @@ def test_every_half() -> None:
     for each in codes[::61]:
         found = statistics(np.array([each]))
         assert repr(found[:2]) == repr((float(each) + 0.0,) * 2)
+
+
+#: Numbers as other releases of orjson, or other writers of JSON, may write them.
+WRITERS: list[Callable[[tuple[float, ...]], bytes]] = [
+    orjson.dumps,
+    lambda numbers: json.dumps(numbers).encode(),
+    lambda numbers: f"[{','.join(f'{number:.17e}' for number in numbers)}]".encode(),
+    lambda numbers: f"[{','.join(f'{number:.20f}' for number in numbers)}]".encode(),
+]
+
+
+@pytest.mark.parametrize("number", [0.0, -0.0, 0.5, -2.0, 12.25, 2.0**-10, 2.0**-20, 1e15, 1e16, 12e16, 1e22])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_numbers_are_written_as_python_does(
+    number: float, writer: Callable[[tuple[float, ...]], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orjson, "dumps", writer)
+    assert number_texts(number) == [repr(number + 0.0)] * 3
+
+
+@settings(max_examples=2000)
+@given(st.floats())
+def test_any_number(number: float) -> None:
+    assert number_texts(number) == [number_text(number + 0.0)] * 3
+
+
+def number_texts(number: float) -> list[str]:
+    """How Max, Min and Mean of one number are written."""
+    elements = elements_of(np.array([number]))
+    assert elements is not None
+    return leaf_text(elements, (b"", b" ", b" ", b" ", b"", b"", b""), sketch=False).decode().split()[:3]
 
 
 def test_what_is_left_to_numpy() -> None:

@@ -13,15 +13,9 @@ from rank_dumps import write_run
 import msprobe_ms
 from msprobe_ms.cli.main import main
 from msprobe_ms.dump.reading.reader import read_dump
+from msprobe_ms.dump.writing.contents import ENTRY, ENVELOPE, Envelope, encode_entry, encode_envelope
 from msprobe_ms.dump.writing.export import recover
-from msprobe_ms.dump.writing.journal import (
-    ENTRY,
-    ENVELOPE,
-    Envelope,
-    JournalWriter,
-    encode_entry,
-    encode_envelope,
-)
+from msprobe_ms.dump.writing.journal import JournalWriter
 from msprobe_ms.support.folder import Folder
 
 

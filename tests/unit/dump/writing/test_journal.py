@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from msprobe_ms.dump.writing import journal
 from msprobe_ms.dump.writing.journal import MAGIC, JournalWriter, Record, read_journal
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.folder import Folder
@@ -43,6 +45,42 @@ def test_round_trip(tmp_path: Path, content: list[tuple[bytes, bytes]]) -> None:
     path = tmp_path / "journal"
     write(path, *content)
     assert read(path) == [(b"D", b"first"), *content]
+
+
+@pytest.mark.skipif(journal._at_end is None, reason="the extension is not built")
+@anywhere
+@given(records)
+def test_records_made_in_c_are_those_of_python(tmp_path: Path, content: list[tuple[bytes, bytes]]) -> None:
+    path = tmp_path / "journal"
+    offsets: list[list[int]] = [[], []]
+    files, lengths = [], []
+    for found, made in zip(offsets, (journal._at_end, None), strict=True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(journal, "_at_end", made)
+            path.unlink(missing_ok=True)
+            writer = begin(path)
+            for kind, payload in content:
+                writer.append(kind, payload, found.append)
+            lengths.append((writer.length, writer._checksum))
+            writer.close()
+        files.append(path.read_bytes())
+    assert files[0] == files[1]
+    assert offsets[0] == offsets[1]
+    assert lengths[0] == lengths[1] == (len(files[0]), zlib.crc32(files[0]))
+
+
+@pytest.mark.skipif(journal._at_end is None, reason="the extension is not built")
+def test_where_no_record_is_made_in_c(tmp_path: Path) -> None:
+    assert journal._at_end is not None
+    with (tmp_path / "file").open("wb") as file:
+        number, state = file.fileno(), os.fstat(file.fileno())
+        place = number, state.st_dev, state.st_ino
+        assert journal._at_end(place, b"E", b"", zlib.crc32, 0) is not None
+        for other in ((number, state.st_dev, state.st_ino + 1), (number, state.st_dev + 1, state.st_ino)):
+            assert journal._at_end(other, b"E", b"", zlib.crc32, 0) is None
+    assert journal._at_end(place, b"E", b"", zlib.crc32, 0) is None
+    with pytest.raises(TypeError):
+        journal._at_end(place, b"E", b"")
 
 
 def test_offsets_lead_to_the_payloads(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from msprobe_ms.dump.writing.contents import ENTRY
 from msprobe_ms.dump.writing.export import recover
-from msprobe_ms.dump.writing.journal import ENTRY, JOURNAL_NAME
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME
 from msprobe_ms.dump.writing.writer import DumpStore, EntryPart
 from msprobe_ms.support.errors import DumpFormatError
 

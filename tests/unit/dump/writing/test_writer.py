@@ -20,19 +20,17 @@ from hypothesis import strategies as st
 from msprobe_ms.arrays.npy import write_npy
 from msprobe_ms.dump.names import INCOMPLETE
 from msprobe_ms.dump.writing import journal, writer
-from msprobe_ms.dump.writing.export import export
-from msprobe_ms.dump.writing.journal import (
+from msprobe_ms.dump.writing.contents import (
     CALL_SITE,
     ENTRY,
     ENVELOPE,
-    JOURNAL_NAME,
-    Contents,
     Envelope,
-    JournalWriter,
     encode_entry,
     encode_envelope,
     read_contents,
 )
+from msprobe_ms.dump.writing.export import export
+from msprobe_ms.dump.writing.journal import JOURNAL_NAME, JournalWriter
 from msprobe_ms.dump.writing.writer import DumpStore, EntryPart, process_folder
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import replacing
@@ -563,7 +561,7 @@ def test_an_index_that_is_kept_is_the_one_that_is_read(tmp_path: Path, monkeypat
     store.entry(EntryPart(inner.format("backward"), [("input", [None])], outer.format("backward"), complete=False))
     store.entry(EntryPart(inner.format("backward"), [("input", [2]), ("output", [3])], outer.format("backward")))
     store.entry(EntryPart(outer.format("backward"), [("output", [b"4"])], stays=True))
-    kept = store._journal.kept(store._contents)
+    kept = store._journal.if_noted(store._contents.kept)
     with (tmp_path / "rank0" / JOURNAL_NAME).open("rb") as file:
         read = read_contents(file, tmp_path)
         assert kept is not None
@@ -586,7 +584,7 @@ def test_a_record_that_was_not_noted_is_read(
         raise raised
 
     with monkeypatch.context() as patch:
-        patch.setattr(Contents, "add_entry", interrupted)
+        patch.setattr(EntryPart, "note", interrupted)
         with pytest.raises(raised):
             store.entry(EntryPart("b", []))
     store.entry(EntryPart("c", []))
