@@ -44,6 +44,6 @@ def _why(dump: Dump) -> str:
     return tr(
         "An exception ended its step early, or start was given another network than the one that ran, or list, scope "
         'or skip selected no call. The log of that training says which: look for "{nothing}", or for a line that '
-        "begins with one of these keys",
+        "begins with list, scope or skip",
         nothing=tr("nothing was recorded"),
     )

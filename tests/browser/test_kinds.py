@@ -29,7 +29,7 @@ def test_a_comparison(opened: Open, tmp_path: Path) -> None:
     assert page.node == "Cell.fc.Dense.forward.0"
     assert "DIVERGENT" in (verdict := page.text("#verdict")) and "settings" in verdict
     page.until("document.querySelector('.asked')")
-    assert page.text(".asked") == "explanations tried: its deviation is larger than explained"
+    assert page.text(".asked") == "explanations tried: its deviation is an error"
     page.page.locator(".asked summary").press("Enter")
     assert "too small to explain it" in page.text(".asked")
     assert "explanations that do not apply: " in page.text(".asked")

@@ -24,6 +24,7 @@ _HEADINGS = {
 }
 _NOT_HERE_OR_UNDECIDED = {Finding.INPUT: "NOT HERE", Finding.UNDECIDED: "UNDECIDED"}
 _AGREES = {True: tr("agrees:"), False: tr("does not agree:"), None: tr("no result:")}
+_EXPLAINS = {True: tr("explains:"), False: tr("does not explain:"), None: tr("no result:")}
 #: Characters of a note in the table.
 _LONGEST = 160
 
@@ -122,7 +123,7 @@ def _telling(proof: Proof, question: Question) -> TellingProof:
     experiments = [
         tr(
             "{agrees} {experiment}",
-            agrees=_AGREES[trial.agrees],
+            agrees=(_EXPLAINS if trial.explains else _AGREES)[trial.agrees],
             experiment=_with_note(trial, tr("{what}{sizes}", what=trial.what, sizes=_sizes(trial))),
         )
         for trial in proof.trials

@@ -352,7 +352,7 @@ def _of_settings(target: Call, golden: Call, pairs: Sequence[_Pair], sides: Side
     trial = _compared(what, target, other, recorded)
     if trial.agrees is not False:
         if trials and all(each.agrees for each in trials):
-            told = tr("{stated}. Each side computes correctly with its own value", stated=told)
+            told = tr("{stated}. The setting alone is wrong: both implementations compute correctly", stated=told)
         return Proof(target.entry, golden.entry, Finding.SETTING, told, [*trials, trial], _more(trial))
     reason = tr("{stated}, but this changes the results far less than they differ", stated=told)
     return Proof(target.entry, golden.entry, Finding.UNDECIDED, _undecided(reason), [*trials, trial], _more(trial))

@@ -36,6 +36,7 @@ class Total:
     ``growing``     nodes whose error grows over the steps, worst first
     ``provable``    the call that the command prove takes from the summary of all can be run alone
     ``mapping``     the layer mapping that was found for more than one of the pairs
+    ``empty``       pairs counted as consistent in which nothing was there to compare, beside a graph
     """
 
     verdict: Verdict
@@ -50,6 +51,7 @@ class Total:
     first_loss: LossGap | None = None
     inherited: bool = False
     provable: bool = False
+    empty: int = 0
 
     @property
     def failed(self) -> int:
@@ -72,7 +74,7 @@ class Gathering:
         self._steps = sorted({pair.place.step for pair in plan.pairs if pair.place.step is not None})
         self._counts: Counter[Verdict] = Counter()
         self._first_step: int | None = None
-        self._first_origin = ""
+        self._first_origin, self._empty = "", 0
         self._inherited = False
         #: Step and rank of each pair that diverges, and whether the call its error begins at can be run alone.
         self._provable: list[tuple[int | None, str, bool]] = []
@@ -100,6 +102,7 @@ class Gathering:
     def add(self, found: Found) -> None:
         place = found.place
         self._counts[found.verdict] += 1
+        self._empty += found.verdict == Verdict.CONSISTENT and found.unpaired
         if self._first_step is None and place.step != self._current:
             self._current, self._exchanges = place.step, {}
         if place.step == self._current and found.verdict != Verdict.FAILED:
@@ -147,6 +150,7 @@ class Gathering:
             self._first_loss if len(self._steps) > 1 else None,
             inherited=self._inherited,
             provable=self._is_first_provable(step, rank),
+            empty=self._empty,
         )
         if self._output is not None:
             path = self._output / f"compare_summary_{self._timestamp}.json"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -99,9 +100,10 @@ def found_lines(everything: Sequence[Found], *, in_full: bool) -> Iterator[str]:
 
 def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     """Describe the total: the verdict, which step and rank to look at first, and what was not compared."""
-    done = [
-        tr("{count} {verdict}", count=total.counts[each], verdict=tr(each)) for each in Verdict if total.counts[each]
-    ]
+    counts = total.counts - Counter({Verdict.CONSISTENT: total.empty})
+    done = [tr("{count} {verdict}", count=counts[each], verdict=tr(each)) for each in Verdict if counts[each]]
+    if total.empty:
+        done.append(tr("{count} with nothing to compare", count=total.empty))
     shown = tr_join(", ", done)
     yield tr(
         "{verdict}: {count} pairs of dumps: {shown}", verdict=HEADS[total.verdict], count=len(plan.pairs), shown=shown

@@ -35,15 +35,17 @@ def status_lines(chosen: Chosen, comparison: Comparison, target: Dump) -> Iterat
         yield tr("agrees: {which}", which=_REFUTED if any(row.misrecorded for row in chosen.rows) else _AGREES)
     else:
         source = next((row.inherited_from for row in chosen.rows if row.differs and row.inherited_from), "")
+        first = next((item.entry for row in chosen.rows if row.differs and (item := row.target or row.golden)), "")
         order = {pair.target.name: place for place, pair in enumerate(comparison.pairs) if pair.target}
         place = min((order[name] for name in names), default=0)
         earlier = [origin for origin in comparison.origins if order.get(entries[id(origin)], place) < place]
         earlier = [origin for origin in comparison.origins if origin.target == source] or earlier
         if source and not earlier:
-            yield tr("inherits: the error begins at {source}", source=source)
+            yield tr("{entry} inherits its error, which begins at {source}", entry=first, source=source)
         elif earlier:
             yield tr(
-                "inherits: the error begins earlier, at {target}: {reason}",
+                "{entry} inherits its error, which begins earlier, at {target}: {reason}",
+                entry=first,
                 target=earlier[0].target,
                 reason=earlier[0].reason,
             )

@@ -56,7 +56,7 @@ def _outcome(row: Row, up_to: float | None) -> str:
     if explained is None:
         if row.inherited_from:
             return tr("its error comes from {origin}", origin=row.inherited_from)
-        return tr("its deviation is larger than explained")
+        return tr("its deviation is an error")
     if explained.effect is Effect.HOLDS:
         return tr("judged by {up_to:.3g}, which is less than its tolerance", up_to=explained.up_to)
     if up_to is None or not math.isfinite(up_to):
@@ -66,11 +66,11 @@ def _outcome(row: Row, up_to: float | None) -> str:
 
 def _allowed(row: Row, allowed: Sequence[tuple[str, float]]) -> str:
     """What each explanation that was not needed, or was not enough, lets pass."""
-    if row.explained is None and not row.inherited_from and all(math.isfinite(up_to) for _, up_to in allowed):
-        return tr_join(
-            ", ", [tr("{name} explains at most {up_to:.3g}", name=name, up_to=up_to) for name, up_to in allowed]
-        )
-    return tr("also tried: {each}", each=tr_join(", ", [_accepts(name, up_to) for name, up_to in allowed]))
+    deviation = math.inf if row.deviation is None else row.deviation
+    groups = [[each for each in allowed if (each[1] >= deviation) is enough] for enough in (False, True)]
+    small, enough = (tr_join(", ", [_accepts(name, up_to) for name, up_to in group]) for group in groups)
+    parts = [tr("too small to explain it: {small}", small=small)] if groups[0] else []
+    return tr_join(tr("; "), [*parts, tr("also explained by {enough}", enough=enough)] if groups[1] else parts)
 
 
 def _accepts(name: str, up_to: float) -> str:

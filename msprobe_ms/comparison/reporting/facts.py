@@ -140,18 +140,18 @@ def _why_alone(comparison: Comparison, alone: int) -> Iterator[str]:
     """
     inner = sum(not row.matched for pair in comparison.pairs if pair.how == PairedBy.GROUP for row in pair.rows)
     if inner and inner == alone:
-        yield tr("inside computations that the two sides split into different calls")
+        yield tr("they need none: intermediate results of computations that the two sides split into different calls")
     elif inner:
         yield tr_count(
-            "1 inside a computation that the two sides split into different calls",
-            "{count} inside computations that the two sides split into different calls",
+            "1 needs none: the intermediate result of a computation that the two sides split into different calls",
+            "{count} need none: intermediate results of computations that the two sides split into different calls",
             count=inner,
         )
     paired = _by_call(pair for pair in comparison.pairs if pair.matched and pair.how != PairedBy.GROUP)
     if paired:
         yield tr_count(
-            "1 in a paired call, on one side only: {names}",
-            "{count} in paired calls, on one side only: {names}",
+            "1 is passed or returned by one side only, in calls of {names}",
+            "{count} are passed or returned by one side only, in calls of {names}",
             count=sum(paired.values()),
             names=listed(list(paired), _NAMED),
         )

@@ -134,7 +134,7 @@ def test_the_worst_elements_are_those_of_the_files(real: Sides, capsys: pytest.C
 
 def test_what_comes_later_inherits_and_says_from_where(real: Sides, capsys: pytest.CaptureFixture[str]) -> None:
     real.node("head")
-    assert f"inherits: the error begins earlier, at {CALL}.output.0" in capsys.readouterr().out
+    assert f" inherits its error, which begins earlier, at {CALL}.output.0" in capsys.readouterr().out
     real.node("blocks.1")
     assert f"the error begins inside: {CALL}.output.0" in capsys.readouterr().out
 

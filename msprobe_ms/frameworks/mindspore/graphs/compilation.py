@@ -122,7 +122,7 @@ class CompiledTaps(MarkedGraphs):
             logger.info(
                 tr(
                     "MindSpore compiles a part of this step as a graph, and msprobe_ms records it by callbacks in the "
-                    "graph: ignore MindSpore's warning 'Some side effect nodes were eliminated by mistake'"
+                    "graph. If MindSpore warns 'Some side effect nodes were eliminated by mistake', ignore it"
                 )
             )
 

@@ -42,9 +42,9 @@ def described(
 def test_an_origin_says_that_nothing_explains_it_and_what_follows_what_does() -> None:
     golden = step((2, 3), (3, 4), (4, 5))
     _, (first, second, *_) = described(step((2, 3.1), (3.1, 4.1), (4.1, 5)), golden)
-    assert first.startswith("output.0: its deviation is larger than explained; rounding explains at most ")
-    assert ", propagated error explains at most " in first
-    assert second.startswith("input.0: explained by inherited error; also tried: rounding (up to ")
+    assert first.startswith("output.0: its deviation is an error; too small to explain it: rounding (up to ")
+    assert ", propagated error (up to " in first
+    assert second.startswith("input.0: explained by inherited error; too small to explain it: rounding (up to ")
 
 
 def test_a_row_that_inherits_names_the_origin() -> None:
@@ -52,7 +52,8 @@ def test_a_row_that_inherits_names_the_origin() -> None:
     row.inherited_from = "Primitive.norm.LayerNorm.3.forward"
     tried = [("rounding", Allowance("rounding", 1e-5)), ("later uses agree", None)]
     assert describe_explanations(row, tried) == (
-        "output.0: its error comes from Primitive.norm.LayerNorm.3.forward; also tried: rounding (up to 1e-05)"
+        "output.0: its error comes from Primitive.norm.LayerNorm.3.forward; too small to explain it: "
+        "rounding (up to 1e-05)"
     )
 
 

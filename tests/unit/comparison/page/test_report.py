@@ -234,7 +234,7 @@ def test_what_explanations_allowed_is_told_of_what_is_beyond_its_tolerance(tmp_p
     page = page_of(found, tmp_path)
     (told,) = page.column("asked")
     assert page.names()[told["row"]] == "Functional.op.0.forward.output.0"
-    assert told["text"].startswith("its deviation is larger than explained; rounding explains at most ")
+    assert told["text"].startswith("its deviation is an error; too small to explain it: rounding (up to ")
     assert "explanations that do not apply: ReLU switching" in told["text"]
 
 

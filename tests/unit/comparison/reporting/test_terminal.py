@@ -201,13 +201,13 @@ def test_values_that_one_of_two_paired_calls_alone_has_are_told_as_such() -> Non
     both = [tensor("output.0", np.float32([1, 2]), f"Cell.{name}.L.forward.0") for name in "abc"]
     alone = tensor("output.1", np.float32([1, 2]), "Cell.b.L.forward.0")
     assert told(dump([*both, alone]), dump(both))[1].startswith(
-        "3 values compared (statistics), 1 has no counterpart (1 in a paired call, on one side only: "
+        "3 values compared (statistics), 1 has no counterpart (1 is passed or returned by one side only, in calls of "
         "Cell.b.L); paired: 3 of 3 modules, 100 % of calls"
     )
     elsewhere = tensor("input.0", np.float32([1, 2]), "Cell.b.L.forward.0")
     line = told(dump([*both, alone]), dump([*both, elsewhere]))[1]
     assert (
-        "1 of the target and 1 of the golden have no counterpart (2 in paired calls, on one side only: Cell.b.L); "
+        "1 of the target and 1 of the golden have no counterpart (2 are passed or returned by one side only, in calls of Cell.b.L); "
     ) in line
 
 
@@ -227,8 +227,8 @@ def test_inner_values_of_calls_that_are_compared_as_one_are_told_apart() -> None
     given = (("input.0", x), ("input.1", weight), ("input.2", bias), ("output.0", product + 1))
     golden = dump([tensor(place, each, whole) for place, each in given], "pytorch")
     lines = told(dump(ours), golden)
-    inner = "inside computations that the two sides split into different calls"
-    assert f"4 values compared (statistics), 2 have no counterpart ({inner}); paired: " in lines[1]
+    inner = "need none: intermediate results of computations that the two sides split into different calls"
+    assert f"4 values compared (statistics), 2 have no counterpart (they {inner}); paired: " in lines[1]
     other = tensor("output.0", weight, "Functional.other.0.forward")
     lines = told(dump([*ours, other]), golden)
     assert f"4 values compared (statistics), 3 have no counterpart (2 {inner}); paired: " in lines[1]
