@@ -240,6 +240,15 @@ def test_what_a_primitive_was_made_with_is_recorded(ms: Any, dump_path: Path) ->
     assert "attributes" not in step.forward("Primitive.Transpose.Transpose"), "it is made with nothing"
 
 
+@pytest.mark.parametrize(
+    ("data_mode", "fields"),
+    [("input", ["input_args", "input_kwargs", "attributes"]), ("output", ["output"])],
+)
+def test_it_belongs_to_the_inputs(ms: Any, dump_path: Path, data_mode: str, fields: list[str]) -> None:
+    step = step_of(Norms(), dump_path, x, level="L1", data_mode=[data_mode])
+    assert list(step.forward("Primitive.layer_norm.LayerNorm")) == fields
+
+
 def test_operators_that_are_made_anew_for_each_call_are_not_held_without_end(ms: Any, dump_path: Path) -> None:
     with recording(None, dump_path, level="L1") as debugger:
         for number in range(50):
