@@ -207,7 +207,8 @@ def test_values_that_one_of_two_paired_calls_alone_has_are_told_as_such() -> Non
     elsewhere = tensor("input.0", np.float32([1, 2]), "Cell.b.L.forward.0")
     line = told(dump([*both, alone]), dump([*both, elsewhere]))[1]
     assert (
-        "1 of the target and 1 of the golden have no counterpart (2 are passed or returned by one side only, in calls of Cell.b.L); "
+        "1 of the target and 1 of the golden have no counterpart (2 are passed or returned by one side only, in calls "
+        "of Cell.b.L); "
     ) in line
 
 
