@@ -131,5 +131,6 @@ assert journal._at_end is writer._entry is None
 """
 
 
+@pytest.mark.processes
 def test_recording_is_there_where_no_extension_is_built() -> None:
     subprocess.run([sys.executable, "-c", WITHOUT], check=True)
