@@ -42,7 +42,7 @@ class Recorder(StepRecorder):
     def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
         super().__init__(config, framework, dump)
         self._keeps_inputs, self._keeps_output, self._keeps_parameters, self._keeps_attributes = (
-            self._filter.keeps(FORWARD, field) for field in ("input_args", "output", "parameters", "input")
+            self._filter.kept[FORWARD, field] for field in ("input_args", "output", "parameters", "input")
         )
         self._sites = CallSites(
             framework.machinery,

@@ -42,9 +42,10 @@ class FieldFilter:
             for direction in (FORWARD, BACKWARD)
             for field, side in _SIDE.items()
         }
-        self._keeps = {place: values and keeps for place, keeps in kept.items()}
+        #: Whether a field of entries is recorded, by direction and name.
+        self.kept = {place: values and keeps for place, keeps in kept.items()}
         if not parameters:
-            self._keeps[FORWARD, "parameters"] = False
+            self.kept[FORWARD, "parameters"] = False
         self._keeps_any = {
             direction: any(kept[direction, field] for field in fields)
             for direction, fields in (
@@ -58,7 +59,7 @@ class FieldFilter:
         self.keeps_results = kept[FORWARD, "output"]
 
     def keeps(self, direction: str, field: str) -> bool:
-        return self._keeps[direction, field]
+        return self.kept[direction, field]
 
     def keeps_any(self, direction: str) -> bool:
         return self._keeps_any[direction]
@@ -252,9 +253,9 @@ class CallFilter:
         self._places = Places(config.places, inside=config.model_itself) if config.places else None
         self._fields = FieldFilter(config.data_mode, values=config.task != "structure", parameters=config.parameters)
         self._keeps_forward, self._keeps_backward = map(self._fields.keeps_any, (FORWARD, BACKWARD))
-        self._keeps_gradients = self._fields.keeps(BACKWARD, PARAMETERS_GRAD)
-        #: Whether a field of entries is recorded, by direction and name.
-        self.keeps = self._fields.keeps
+        self._keeps_gradients = self._fields.kept[BACKWARD, PARAMETERS_GRAD]
+        #: Whether a field of entries is recorded, by direction and name; the same for one call after the other.
+        self.keeps, self.kept = self._fields.keeps, self._fields.kept
         self._save_all = config.task in TENSOR_TASKS
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
         chooses = bool(config.list or config.places or quota is not None or config.skip > 1)
