@@ -184,7 +184,7 @@ class Backward:
         self._count = count
         # The same for all calls of a step.
         self._saves_files = call_filter.saves_files
-        self._keeps = {field: call_filter.keeps(BACKWARD, field) for field in ("input", "output")}
+        self._keeps = {field: call_filter.kept[BACKWARD, field] for field in ("input", "output")}
         #: Whether any gradient has come back since `resume`; hooks on parameters may go once it has.
         self.seen = False
         #: Parameters whose gradient came after `pause`: only the first belongs to what was recorded.

@@ -42,7 +42,7 @@ class Recorder(StepRecorder):
     def __init__(self, config: Config, framework: Framework, dump: StepDump) -> None:
         super().__init__(config, framework, dump)
         self._keeps_inputs, self._keeps_output, self._keeps_parameters, self._keeps_attributes = (
-            self._filter.keeps(FORWARD, field) for field in ("input_args", "output", "parameters", "input")
+            self._filter.kept[FORWARD, field] for field in ("input_args", "output", "parameters", "input")
         )
         self._sites = CallSites(
             framework.machinery,
@@ -173,7 +173,9 @@ class Recorder(StepRecorder):
         while calls and calls[-1].depth >= depth:
             self._note_raised(calls[-1])
             self._close(calls[-1], calls)
-        parent = next((call for call in reversed(calls) if call.subject.is_module), None)
+        parent = calls[-1] if calls else None
+        if parent is not None and not parent.subject.is_module:
+            parent = next((call for call in reversed(calls) if call.subject.is_module), None)
         call = Call(subject, self._number(subject.base), parent, depth)
         if self._framework.in_backward():
             call.recomputed = self._recomputation.runs(sys._getframe(2))

@@ -33,18 +33,32 @@ _queue_callback = torch.autograd.Variable._execution_engine.queue_callback
 class TensorHook:
     """A hook on a tensor, from whose own table it is taken though registering it was interrupted.
 
+    It is the very object in that table: there is one for each parameter, and what is made of fewer objects brings the
+    next search for cycles less near.
     Once it is on, only the table is referred to: tensors with weak references cannot be swapped, as ``Module.to`` may.
     """
 
+    __slots__ = ("__weakref__", "_hook", "_table", "_tensor")
+
+    #: As PyTorch's `unserializable_hook` says it of a function.
+    __torch_unserializable__ = True
+
     def __init__(self, tensor: Any, hook: Callable[[Any], None]) -> None:
+        """``hook`` is told the gradient, or what telling it raises: that would end the backward."""
         self._tensor: Callable[[], Any] = weakref.ref(tensor)
         self._table: Callable[[], Any] = _no_table
-        self._hook = unserializable_hook(hook)
+        self._hook = hook
+
+    def __call__(self, gradient: Any) -> None:
+        try:
+            self._hook(gradient)
+        except Exception as error:
+            self._hook(error)
 
     def install(self) -> None:
         if (tensor := self._tensor()) is not None:
             with unseen():
-                genuine.register_hook(tensor, self._hook)
+                genuine.register_hook(tensor, self)
                 self._table = weakref.ref(genuine.backward_hooks(tensor))
             self._tensor = _no_table
 
@@ -52,7 +66,7 @@ class TensorHook:
         hooks = self._table()
         if hooks is None and (tensor := self._tensor()) is not None:
             hooks = genuine.backward_hooks(tensor)
-        for key in [key for key, hook in list((hooks or {}).items()) if hook is self._hook]:
+        for key in [key for key, hook in list((hooks or {}).items()) if hook is self]:
             hooks.pop(key, None)
 
 

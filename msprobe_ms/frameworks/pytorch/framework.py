@@ -26,7 +26,6 @@ from msprobe_ms.frameworks.gradients.graph import ConsumerWatch, watch_outputs
 from msprobe_ms.frameworks.interface.apis import Namespace
 from msprobe_ms.frameworks.interface.gradients import InputWatch, OnGradients, OnInputGradients
 from msprobe_ms.frameworks.kernel_dump import DeviceDump
-from msprobe_ms.frameworks.own_hooks import telling
 from msprobe_ms.frameworks.pytorch import device_statistics, genuine, modes
 from msprobe_ms.frameworks.pytorch.acl_dump import AclDump
 from msprobe_ms.frameworks.pytorch.arrays import (
@@ -233,10 +232,10 @@ class PyTorch(TorchModules):
         with self.unseen():
             watched = parameter.requires_grad and not nn.parameter.is_lazy(parameter)
         # On a leaf this fires once a backward, with the sum of what that backward adds to `.grad`.
-        return TensorHook(parameter, telling(on_gradient)) if watched else None
+        return TensorHook(parameter, on_gradient) if watched else None
 
     def watch_gradient(self, tensor: Any, on_gradient: Callable[[Any], None]) -> Hooks | None:
-        return TensorHook(tensor, telling(on_gradient))
+        return TensorHook(tensor, on_gradient)
 
     # -- kernels (level L2) ----------------------------------------------------------------------------------------
 

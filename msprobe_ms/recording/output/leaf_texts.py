@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-from msprobe_ms.arrays.one_pass import Elements, Places, leaf_text, leaves, tables
+from msprobe_ms.arrays import one_pass
+from msprobe_ms.arrays.one_pass import Elements, Places, leaf_text, tables
 from msprobe_ms.dump.writing.json_text import leaf_frame, number_frame
 from msprobe_ms.support.interruptions import interrupts
 
@@ -55,7 +56,7 @@ class LeafTexts:
         if places is None:
             return None
         try:
-            return leaves(values, places, self._frames, self._tables, self._numbers, orjson.dumps)
+            return one_pass.leaves(values, places, self._frames, self._tables, self._numbers, orjson.dumps)
         except Exception as error:  # each by itself, then
             if isinstance(error, (MemoryError, RecursionError)) or interrupts(error):
                 raise

@@ -42,9 +42,10 @@ class FieldFilter:
             for direction in (FORWARD, BACKWARD)
             for field, side in _SIDE.items()
         }
-        self._keeps = {place: values and keeps for place, keeps in kept.items()}
+        #: Whether a field of entries is recorded, by direction and name.
+        self.kept = {place: values and keeps for place, keeps in kept.items()}
         if not parameters:
-            self._keeps[FORWARD, "parameters"] = False
+            self.kept[FORWARD, "parameters"] = False
         self._keeps_any = {
             direction: any(kept[direction, field] for field in fields)
             for direction, fields in (
@@ -58,7 +59,7 @@ class FieldFilter:
         self.keeps_results = kept[FORWARD, "output"]
 
     def keeps(self, direction: str, field: str) -> bool:
-        return self._keeps[direction, field]
+        return self.kept[direction, field]
 
     def keeps_any(self, direction: str) -> bool:
         return self._keeps_any[direction]
@@ -251,10 +252,15 @@ class CallFilter:
         self._skip = Skip(config.skip)
         self._places = Places(config.places, inside=config.model_itself) if config.places else None
         self._fields = FieldFilter(config.data_mode, values=config.task != "structure", parameters=config.parameters)
-        #: Whether a field of entries is recorded, by direction and name.
-        self.keeps = self._fields.keeps
+        self._keeps_forward, self._keeps_backward = map(self._fields.keeps_any, (FORWARD, BACKWARD))
+        self._keeps_gradients = self._fields.kept[BACKWARD, PARAMETERS_GRAD]
+        #: Whether a field of entries is recorded, by direction and name; the same for one call after the other.
+        self.keeps, self.kept = self._fields.keeps, self._fields.kept
         self._save_all = config.task in TENSOR_TASKS
         self._save_some = NameList(config.tensor_list) if config.tensor_list else None
+        chooses = bool(config.list or config.places or quota is not None or config.skip > 1)
+        #: Whether all calls are recorded, so that nothing need be asked for each.
+        self._takes_all = not chooses and self._scope.is_all
         #: Whether tensors of any entry are stored as files.
         self.saves_files = self._save_all or self._save_some is not None
         #: Takes the name of an entry: a call or its backward is over.
@@ -266,6 +272,12 @@ class CallFilter:
 
     def call_begins(self, call: Call) -> None:
         """Set ``keep_forward`` and ``keep_backward`` of a call that begins, from list, scope, skip and data_mode."""
+        if self._takes_all:
+            communication = call.subject.communication
+            call.listed_forward = call.listed_backward = call.taken = True
+            call.keep_forward = self._keeps_forward
+            call.keep_backward = self._keeps_backward and (communication is None or communication.has_backward)
+            return
         in_scope = self._scope.begins(call.forward)
         forward, backward = self._list.accepts(call.forward), self._list.accepts(call.backward)
         if self._cascades and call.parent is not None:
@@ -302,6 +314,8 @@ class CallFilter:
 
     def parameter(self, entry: str, base: str) -> bool:
         """Whether a parameter's gradient is recorded, as ``entry`` of the module ``base``."""
+        if self._takes_all:
+            return self._keeps_gradients
         listed = (self._list.accepts(entry) or base in self._opened) and self._skip.took(base)
         if self._places is not None:
             listed = listed and self._places.took(base)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -116,3 +118,19 @@ def test_what_a_framework_raises_is_for_python() -> None:
     assert texts_of([Tensor(np.ones(2))], fails(RuntimeError)) is None
     with pytest.raises(MemoryError):
         texts_of([Tensor(np.ones(2))], fails(MemoryError))
+
+
+WITHOUT = """
+import sys
+for name in ("msprobe_ms.arrays._one_pass", "msprobe_ms.dump.writing._records"):
+    sys.modules[name] = None
+from msprobe_ms.recording.output.leaf_texts import LeafTexts
+from msprobe_ms.dump.writing import journal, writer
+LeafTexts("torch.Tensor", sketch=True)
+assert journal._at_end is writer._entry is None
+"""
+
+
+@pytest.mark.processes
+def test_recording_is_there_where_no_extension_is_built() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT], check=True)
