@@ -58,6 +58,7 @@ def match_inner(evidence: ModuleScores, layers: dict[int, int], fused: Iterable[
             chosen.append((score, ours, theirs))
     # The larger have the last word on the smaller, whichever came first.
     chosen = [one for one in chosen if fits(evidence, one[1], one[2], paired, paired_back)]
+    chosen = [one for one in chosen if not _gives_what_another_gives(evidence, common, one[1], one[2])]
     rivals: dict[tuple[str, int], float] = {}
     for score, ours, theirs in scored:
         if theirs not in paired_back:
@@ -68,6 +69,19 @@ def match_inner(evidence: ModuleScores, layers: dict[int, int], fused: Iterable[
         Found(ours, theirs, score, score - max(rivals.get(("ours", ours), 0.0), rivals.get(("theirs", theirs), 0.0)))
         for score, ours, theirs in chosen
     ]
+
+
+def _gives_what_another_gives(evidence: ModuleScores, common: _Common, ours: int, theirs: int) -> bool:
+    """Whether two give out different things, and one of them what a module around or inside the other gives out.
+
+    A block adds what comes in to what its layers make: it is no counterpart of these layers alone.
+    """
+    if not evidence.conflict([ours], [theirs], OUTPUT)[0]:
+        return False
+    share = common.share(ours, theirs)
+    rivals = [(ours, other) for other in common.partners[ours] if common.share(ours, other) >= share]
+    rivals += [(one, theirs) for one in common.partners_back[theirs] if common.share(one, theirs) >= share]
+    return bool(evidence.agree([one for one, _ in rivals], [other for _, other in rivals], OUTPUT).any())
 
 
 def _roots(evidence: ModuleScores) -> list[Found]:
