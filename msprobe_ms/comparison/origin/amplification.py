@@ -86,6 +86,11 @@ class Amplification:
         amplified = margin * max(first, _rounding(row)) * max(1.0, growth)
         return (row.held_to or 0.0) + max(amplified, _by_condition(node) if row.state == "output" else 0.0)
 
+    def of_updates(self, row: Row) -> float:
+        """The deviation that updates explain of a value: the first step's, as many times as they exceed rounding."""
+        first = self.first(row)
+        return 0.0 if first is None else _MARGIN * max(first, _rounding(row)) * self._drift / _rounding(row)
+
     def _hides_parameters(self, node: Node) -> bool:
         """Whether parameters that no pair shows may be at work: of calls without a counterpart, or never called."""
         if not node.is_module_call or not (node.children or node.kind is Kind.OTHER):
