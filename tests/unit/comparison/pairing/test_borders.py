@@ -85,3 +85,38 @@ def test_a_norm_that_computes_otherwise_is_the_origin() -> None:
     target, golden = side("Cell", encloses=False, error=0.01), side("Module", encloses=True)
     origin = compare_dumps(target, golden, Options(align=True)).origins[0]
     assert origin.target == "Cell.norm.Norm.forward.0.output.0"
+
+
+def shared(prefix: str, *, encloses: bool) -> Dump:
+    """Two norms, each with an activation of its own, or followed by one that both share."""
+    items, parents = [], {}
+    for number, normal in enumerate((NORMAL, LATER)):
+        norm, active = f"{prefix}.norm{number}.Norm.forward.0", np.maximum(normal, 0)
+        act = f"{prefix}.norm{number}.act.ReLU.forward.0" if encloses else f"{prefix}.relu.ReLU.forward.{number}"
+        own = [*call(norm, X, active if encloses else normal), tensor("parameters.weight", SCALE + number, norm)]
+        inner = call(act, normal, active)
+        items += [*inner, *own] if encloses else [*own, *inner]
+        if encloses:
+            parents[act] = norm
+    made = dump(items, "mindspore" if prefix == "Cell" else "pytorch")
+    for name, parent in parents.items():
+        made.entries[name].parent = parent
+    return made
+
+
+@pytest.mark.parametrize("encloses", [True, False])
+def test_one_activation_for_all_norms_may_stand_beside_one_for_each(encloses: bool) -> None:
+    """A module has one counterpart at most, so that most of these calls have none."""
+    target, golden = shared("Cell", encloses=encloses), shared("Module", encloses=not encloses)
+    mappings = Mappings(automatic=align_modules(target, golden).rules)
+    rows = [
+        row
+        for each in pair(target, golden, mappings)
+        if each.target and "Norm" in each.target.name
+        for row in each.rows
+    ]
+    outputs = [row for row in rows if row.state == "output"]
+    assert len(outputs) == 2
+    assert [(row.target.norm, row.target.minimum) for row in outputs if row.target] == [
+        (row.golden.norm, row.golden.minimum) for row in outputs if row.golden
+    ]
