@@ -57,3 +57,12 @@ def test_a_block_that_alone_gives_out_something_else_is_paired_all_the_same() ->
     ours = side("Cell", "stages.block", ("Block", False))
     theirs = side("Module", "stages.block", ("Block", True))
     assert align_modules(ours, theirs).pairs["stages.block", "Block"][0] == ("stages.block", "Block")
+
+
+def test_a_block_that_forgets_to_add_what_came_in_is_paired_all_the_same() -> None:
+    """It gives out what the layers inside the other block do."""
+    ours = side("Cell", "stages.block.convs", ("Layers", False), ("Block", False))
+    theirs = side("Module", "stages.block.convs", ("Layers", False), ("Block", True))
+    pairs = align_modules(ours, theirs).pairs
+    assert pairs["stages.block", "Block"][0] == ("stages.block", "Block")
+    assert pairs["stages.block.convs", "Layers"][0] == ("stages.block.convs", "Layers")
