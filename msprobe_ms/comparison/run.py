@@ -147,7 +147,7 @@ def compare_dumps(
     for node in evidence.nodes:
         node.pair.given = node.ratio_out
         node.pair.taken = node.ratio_taken if node.ratio_out > 1 else node.ratio_in
-    far = 0 if origins or random else inputs_far_apart(evidence.nodes)
+    far = 0 if origins or random else inputs_far_apart(evidence)
     growth = str((far and steepest(evidence.nodes)) or "")
     evidence.release()
     origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)

@@ -22,20 +22,20 @@ def node(
     name: str,
     parent: str | None = None,
     figures: tuple[float, float] = (3.0, 1.0),
-    size: int = 6,
+    size: int | tuple[int, ...] = 6,
     given: tuple[float, float] | None = None,
     **ratios: float,
 ) -> Pair:
     """A matched pair of entries; ``input_0=400`` is a row whose deviation is 400 tolerances.
 
     ``figures`` are the target's recorded Max and Norm, by which a tensor is known again; ``given`` those of
-    its results, where it does not pass on what it takes in. ``size``: elements a row.
+    its results, where it does not pass on what it takes in. ``size``: elements a row, or the shape.
     """
-    rows = []
+    rows, shape = [], size if isinstance(size, tuple) else (size,)
     for place, amount in ratios.items():
         state, _, path = place.rpartition("_")
         maximum, norm = given if given is not None and state != "input" else figures
-        item = Item(name, state, (path,), kind="tensor", type="mindspore.Tensor", dtype="Float32", shape=(size,),
+        item = Item(name, state, (path,), kind="tensor", type="mindspore.Tensor", dtype="Float32", shape=shape,
                     maximum=maximum, minimum=-1.0, mean=0.1, norm=norm)  # fmt: skip
         rows.append(Row(item, item, deviation=amount * 1e-5, tolerance=1e-5))
     entry = Entry(name, parse_entry(name), [row.target for row in rows if row.target], parent)

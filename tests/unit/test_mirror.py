@@ -31,7 +31,7 @@ comparison/node: lookup
 comparison/origin/causes: small_excess
 comparison/origin: evidence nodes protocols wrong_at_first
 comparison/page: calls choice content figures rows verdict
-comparison/pairing/automatic: containers fused layer_names layer_rules layers outline scores
+comparison/pairing/automatic: fused layer_names layer_rules outline scores
 comparison/pairing: entries fused_tensors matches modules
 comparison/reporting: advice_texts advisor csv_table facts
 comparison/reporting/profiles: base latest maca v110 wording

@@ -95,6 +95,11 @@ class Amplification:
         taken = [row for row in node.rows("input") if row.is_tensor(TARGET) or row.is_tensor(GOLDEN)]
         return all(row.deviation == 0 or self.first(row) is not None for row in taken)
 
+    def of_updates(self, row: Row) -> float:
+        """The deviation that updates explain of a value: the first step's, as many times as they exceed rounding."""
+        first = self.first(row)
+        return 0.0 if first is None else _MARGIN * max(first, _rounding(row)) * self._drift / _rounding(row)
+
     def _hides_parameters(self, node: Node) -> bool:
         """Whether parameters that no pair shows may be at work: of calls without a counterpart, or never called."""
         if not node.is_module_call or not (node.children or node.kind is Kind.OTHER):

@@ -15,6 +15,7 @@ class Kind(Enum):
 
     ``LINEAR``, ``NORM``, ``ACTIVATION``  single layers whose error follows from what they take in (see ``propagation``)
     ``CHANNEL_NORM``  normalises each channel by itself, of whose spread the statistics of the whole do not tell
+    ``BATCH_NORM``    the same over all rows of a batch, of whose channels each may have few values
     ``SUM``         sums and differences, which may cancel
     ``MEAN``        means, also those of pooling: sums that are divided by the number of their terms
     ``PART``        parts of what it takes in, as they are
@@ -30,6 +31,7 @@ class Kind(Enum):
     LINEAR = "linear"
     NORM = "norm"
     CHANNEL_NORM = "channel norm"
+    BATCH_NORM = "batch norm"
     ACTIVATION = "activation"
     SUM = "sum"
     MEAN = "mean"
@@ -51,7 +53,8 @@ _PATTERNS = (
                       r"allgather\w*|reducescatter\w*|alltoall\w*|neighborexchange\w*|broadcast|receive|recv|irecv"),
     (Kind.LINEAR, r".*(dense|linear)|conv[123]d|matmul|batchmatmul|bmm|mm|addmm|baddbmm"),
     (Kind.NORM, r".*(layer|rms)norm([123]d)?\w{0,3}"),
-    (Kind.CHANNEL_NORM, r".*(batch|group|instance)norm([123]d)?\w{0,3}"),
+    (Kind.CHANNEL_NORM, r".*(group|instance)norm([123]d)?\w{0,3}"),
+    (Kind.BATCH_NORM, r".*batchnorm([123]d)?\w{0,5}"),
     (Kind.ACTIVATION, r"(leaky|p)?relu6?|((fast)?gelu|silu)(activation)?|swish|h(ard)?swish|h(ard)?sigmoid|"
                       r"h(ard)?tanh|mish|softplus"),
     (Kind.SUM, r"[ir]?(add|sub)(ext)?|subtract|(reduce)?sum(ext)?|cumsum"),

@@ -64,9 +64,12 @@ ESTIMATE_OF_BOTH = 4.0
 _STANDING_OUT = 1.5
 #: Arguments beyond which an exponential of float32 is infinite or nothing.
 _EXPONENT = 104.0
+#: Values of a channel from which on its spread is well known; how seldom one of several channels may have a smaller
+#: spread than is expected; the smallest epsilon that batch normalisations of common frameworks add to a variance.
+_MANY_VALUES, _SELDOM, _LEAST_EPSILON = 8, 0.01, 1e-5
 _SINGLE_LAYERS = frozenset({Kind.LINEAR, Kind.NORM, Kind.ACTIVATION})
 #: Calls of which it is known how large their result is beside what they take in, but not how they round.
-_PASS_ON = frozenset({Kind.SUM, Kind.MEAN, Kind.PART, Kind.CHANNEL_NORM, Kind.SOFTMAX})
+_PASS_ON = frozenset({Kind.SUM, Kind.MEAN, Kind.PART, Kind.CHANNEL_NORM, Kind.BATCH_NORM, Kind.SOFTMAX})
 #: Roundings that a tolerance must hold for a part of it to be more than a rounding: narrow floats have 4.
 _FINE = 24.0
 
@@ -205,9 +208,11 @@ def _condition(node: Node) -> float | None:
         return max(1.0, sizes[0] / given)
     if kind is Kind.SUM:
         return _condition_of_sum(inputs, outputs[0], shared=False)
-    if kind in (Kind.NORM, Kind.CHANNEL_NORM):
+    if kind in (Kind.NORM, Kind.CHANNEL_NORM, Kind.BATCH_NORM):
         spread = square(sizes[0]) - square(magnitude(inputs[0].mean))
-        return sizes[0] / math.sqrt(spread) if spread > 0 else None
+        if not spread > 0:
+            return None
+        return sizes[0] / math.sqrt(spread) * (_of_few_values(inputs[0], spread) if kind is Kind.BATCH_NORM else 1.0)
     if kind is Kind.ACTIVATION:
         return max(1.0, sizes[0] / given)
     factors = [*_tensors(node, "parameters"), *inputs[1:]]
@@ -220,6 +225,27 @@ def _condition(node: Node) -> float | None:
     # Each of K roundings is a part of a partial sum; blocks of kernels keep these short.
     roundings = 1 + math.sqrt(terms) / 64
     return max(1.0, sizes[0] * size * math.sqrt(terms) / given) * roundings
+
+
+def _of_few_values(taken: Item, spread: float) -> float:
+    """How much more a batch normalisation multiplies error where it has few values of a channel to tell its spread by.
+
+    Of n normal values the estimated variance has a chi-squared distribution of k = n - 1 degrees of freedom, so that
+    1 / variance is n / (k - 2) in the mean. The smallest of C channels adds its own part: for small u the probability
+    of less than u is (u / 2)^(k / 2) / gamma(k / 2 + 1). An epsilon bounds it. Error in a few elements is what sketches
+    estimate worst.
+    """
+    shape = taken.shape if isinstance(taken.shape, tuple) else ()
+    if len(shape) < 2 or not shape[1]:
+        return 1.0
+    channels, values = shape[1], element_count(taken) / shape[1]
+    freedom = values - 1
+    if not 1 <= freedom <= _MANY_VALUES:
+        return 1.0
+    smallest = 2 / values * (_SELDOM / channels * math.gamma(freedom / 2 + 1)) ** (2 / freedom)
+    in_the_mean = values / (freedom - 2) if freedom > 3 else values
+    grown = math.sqrt(in_the_mean + min(1 / smallest, spread / _LEAST_EPSILON) / channels)
+    return 1 + ESTIMATE * max(0.0, grown - 1)
 
 
 def _condition_of_sum(inputs: list[Item], given: Item, *, shared: bool) -> float:

@@ -184,7 +184,7 @@ class Walk:
             self.largest_ratio = max(self.largest_ratio, reached)
         if not node.is_module:
             node.forget()  # which nobody asks for any more: of a million calls that takes 80 MB
-        self._equal_layers += not reached and node.kind in (Kind.LINEAR, Kind.NORM, Kind.CHANNEL_NORM)
+        self._equal_layers += not reached and node.kind in (Kind.LINEAR, Kind.NORM, Kind.CHANNEL_NORM, Kind.BATCH_NORM)
         return True
 
     def judge(self, node: Node) -> Found | None:

@@ -7,7 +7,8 @@ differs by so little that a healthy call may let it fade is what it seems (see `
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.arrays.dtypes import parse_dtype
@@ -24,6 +25,23 @@ if TYPE_CHECKING:
 
 #: Times that a result may be further apart than a parameter that updates set apart, and an input at least.
 _DRIFT, _FAR_FROM_DRIFT = 2.0, 10.0
+
+
+class _Given:
+    """The largest error ratio of what modules gave out before a node, as far as it grew by drift; 1 at least.
+
+    What is further apart than a call makes of what it takes in is no drift, nor is what comes after it on that account.
+    """
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._orders, self._largest = [-1], [1.0]
+        for node in nodes:
+            if node.is_module and self._largest[-1] < node.ratio_out <= GAIN_IN_DOUBT * self._largest[-1]:
+                self._orders.append(node.order)
+                self._largest.append(node.ratio_out)
+
+    def before(self, node: Node) -> float:
+        return self._largest[bisect_left(self._orders, node.order) - 1]
 
 
 class AgreeingResults(Surveyed):
@@ -47,10 +65,11 @@ class AgreeingResults(Surveyed):
         self._drift = evidence.drift
         #: Few are asked for: of most nodes nothing differs, nor of what is around them.
         self._right: dict[Node, bool] = {}
+        self._given = _Given(evidence.nodes)
         differing = {
             node: None
             for node in evidence.nodes
-            if (node.ratio_in > GAIN_IN_DOUBT or node.ratio_out > GAIN_IN_DOUBT)
+            if max(node.ratio_in, node.ratio_out) > GAIN_IN_DOUBT * self._given.before(node)
             and not (node.is_save or node.is_update)
         }
         before_right = self._before_right(evidence.nodes, differing) if differing else set()
@@ -66,7 +85,7 @@ class AgreeingResults(Surveyed):
                 if row.state == "input":
                     if is_of_another_form(row):
                         harmless.add(fingerprints(row))
-                    if inside and not node.is_module:
+                    if inside:
                         self._let_results_pass(node)
                 elif _is_own_doing(node):
                     continue
@@ -81,23 +100,31 @@ class AgreeingResults(Surveyed):
                 self.let_pass(row, node)
 
     def _let_results_pass(self, node: Node) -> None:
-        """Let pass what a function made of an input that stands beside another: nothing can be said of it."""
+        """Let pass what a call made of an input that is let pass, which explains it no longer."""
         for row in node.rows(*RESULTS):
             if error_ratio(row) > 1:
                 self.let_pass(row, node)
 
     def _is_right(self, node: Node) -> bool:
         if node not in self._right:
-            self._right[node] = node.comes_out_right_but_for(_DRIFT * self._drift) or _is_used_rightly(node)
+            drift = max(_DRIFT * self._drift, self._drifted(node))
+            self._right[node] = node.comes_out_right_but_for(drift) or _is_used_rightly(node)
         return self._right[node]
+
+    def _drifted(self, node: Node) -> float:
+        """The deviation that results may have because something before them has drifted beyond its tolerance."""
+        given = self._given.before(node)
+        tolerances = (row.tolerance or 0.0 for row in node.rows(*RESULTS)) if given > 1 else ()
+        return DRIFT * given * max(tolerances, default=0.0)
 
     def _differing(self, node: Node) -> Iterator[Row]:
         """The rows that differ by far more than a drift."""
+        drift = GAIN_IN_DOUBT * self._given.before(node)
         return (
             row
             for row in node.pair.rows
             if row.state != "parameters"
-            and error_ratio(row) > GAIN_IN_DOUBT
+            and error_ratio(row) > drift
             and ((row.deviation or 0.0) > _FAR_FROM_DRIFT * self._drift or _is_of_whole_numbers(row))
         )
 

@@ -58,6 +58,7 @@ def match_inner(evidence: ModuleScores, layers: dict[int, int], fused: Iterable[
             chosen.append((score, ours, theirs))
     # The larger have the last word on the smaller, whichever came first.
     chosen = [one for one in chosen if fits(evidence, one[1], one[2], paired, paired_back)]
+    chosen = [one for one in chosen if not _gives_what_another_gives(common, one[1], one[2], paired, paired_back)]
     rivals: dict[tuple[str, int], float] = {}
     for score, ours, theirs in scored:
         if theirs not in paired_back:
@@ -68,6 +69,32 @@ def match_inner(evidence: ModuleScores, layers: dict[int, int], fused: Iterable[
         Found(ours, theirs, score, score - max(rivals.get(("ours", ours), 0.0), rivals.get(("theirs", theirs), 0.0)))
         for score, ours, theirs in chosen
     ]
+
+
+def _gives_what_another_gives(
+    common: _Common, ours: int, theirs: int, paired: dict[int, int], back: dict[int, int]
+) -> bool:
+    """Whether two give out different things, and one of them what a module around the other gives out, or its equal.
+
+    A block adds what comes in to what its layers make: it is no counterpart of these layers alone. That other has to
+    agree with its own counterpart, so that no block is left out that forgets to add.
+    """
+    evidence = common.evidence
+    if not evidence.conflict([ours], [theirs], OUTPUT)[0]:
+        return False
+    share = common.share(ours, theirs)
+    above, above_there = set(evidence.target.ancestors(ours)), set(evidence.golden.ancestors(theirs))
+    rivals = [
+        *((ours, other, back.get(other), other, other in above_there) for other in common.partners[ours]),
+        *((one, theirs, one, paired.get(one), one in above) for one in common.partners_back[theirs]),
+    ]
+    return any(
+        mine is not None
+        and its is not None
+        and common.share(one, other) >= share + (0 if around else 1e-6)
+        and evidence.agree([one, mine], [other, its], OUTPUT).all()
+        for one, other, mine, its, around in rivals
+    )
 
 
 def _roots(evidence: ModuleScores) -> list[Found]:

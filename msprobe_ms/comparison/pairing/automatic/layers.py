@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -63,7 +64,20 @@ def match_layers(evidence: ModuleScores) -> list[Found]:
         ours = [node for node in target.layers[start + 1 : stop] if node not in crossing]
         theirs = [node for node in golden.layers[other_start + 1 : other_stop] if node not in gone]
         found += _between(evidence, ours, theirs)
+    found = [one for one in found if not _one_computes_nothing(evidence, one)]
     return [_or_around(evidence, one) for one in _in_place(evidence, found)]
+
+
+def _one_computes_nothing(evidence: ModuleScores, one: Found) -> bool:
+    """Whether one passes on what it takes in and the other makes something of another size of it."""
+    sides = (evidence.target, one.ours), (evidence.golden, one.theirs)
+    changes = [_changes_size(side, node) for side, node in sides]
+    return any(changes) and any(side.passes_on(node) for side, node in sides)
+
+
+def _changes_size(side: Outline, node: int) -> bool:
+    taken, given = side.nodes[node].input, side.nodes[node].output
+    return taken is not None and given is not None and math.prod(taken) != math.prod(given)
 
 
 def _in_place(evidence: ModuleScores, found: list[Found]) -> list[Found]:

@@ -85,7 +85,8 @@ class Node:
 class Outline:
     """The modules of one dump.
 
-    ``layers``   numbers of the nodes that are layers, in the order they ran
+    ``layers``   numbers of the nodes that are layers, in the order they computed: one that calls others before or after
+                 these
     ``statistics``  float32 (nodes, 3 tensors, 3 statistics); NaN where nothing is recorded
     ``weighty``  nodes that have parameters, themselves or below them
     """
@@ -95,6 +96,10 @@ class Outline:
     statistics: NDArray[np.float32]
     has_parameters: bool
     weighty: set[int] = field(default_factory=set)
+
+    def passes_on(self, number: int) -> bool:
+        """Whether a node gives out what it takes in: who made it, is not told by that."""
+        return bool((self.statistics[number, INPUT] == self.statistics[number, OUTPUT]).all())
 
     def ancestors(self, number: int) -> Iterator[int]:
         """From the parent up towards the top, so far as real nets are nested."""
@@ -190,6 +195,22 @@ def _statistics(item: Item) -> tuple[float, float, float]:
     return norm, maximum, minimum
 
 
+def _computes_first(nodes: list[Node], number: int) -> bool:
+    """Whether a layer hands to what it calls another tensor than it was given: a norm that activates afterwards."""
+    children = nodes[number].children
+    if not children:
+        return False
+    given, handed_on = nodes[number].statistics[INPUT], nodes[children[0]].statistics[INPUT]
+    return given == given and handed_on == handed_on and given != handed_on
+
+
+def _began(nodes: list[Node], number: int) -> float:
+    """A place before all that a layer calls."""
+    while nodes[number].children:
+        number = nodes[number].children[0]
+    return nodes[number].rank - 0.5
+
+
 def _assembled(nodes: list[Node]) -> Outline:
     """The tree, and the layers in the order they ran."""
     places: dict[tuple[str, ...], int] = {}
@@ -209,7 +230,7 @@ def _assembled(nodes: list[Node]) -> Outline:
         node.children = [child for child in node.children if nodes[child].rank >= 0 or nodes[child].children]
         node.children.sort(key=lambda child: nodes[child].rank)
     layers = [number for number, node in enumerate(nodes) if node.rank >= 0 and node.is_layer]
-    layers.sort(key=lambda number: nodes[number].rank)
+    layers.sort(key=lambda number: _began(nodes, number) if _computes_first(nodes, number) else nodes[number].rank)
     statistics = np.array([node.statistics for node in nodes], np.float64).reshape(-1, 3, 3)
     # What has overflowed is like anything else that has.
     statistics[~(np.abs(statistics) < np.finfo(np.float32).max)] = np.nan

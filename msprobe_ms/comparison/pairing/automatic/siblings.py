@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from msprobe_ms.comparison.pairing.automatic.layers import Found
 from msprobe_ms.comparison.pairing.automatic.outline import OUTPUT, PARAMETER, Outline
 from msprobe_ms.comparison.pairing.automatic.scores import ModuleScores
@@ -25,7 +27,8 @@ def pair_alike(evidence: ModuleScores, layers: list[Found], inner: Mapping[int, 
     ``inner``: the modules around layers that are paired.
     """
     ours, theirs = [one.ours for one in layers], [one.theirs for one in layers]
-    proofs = evidence.agree(ours, theirs, PARAMETER) | evidence.agree(ours, theirs, OUTPUT)
+    made = np.array([not evidence.golden.passes_on(one.theirs) for one in layers], bool)
+    proofs = evidence.agree(ours, theirs, PARAMETER) | (evidence.agree(ours, theirs, OUTPUT) & made)
     proven = {one.ours: one.theirs for one, proof in zip(layers, proofs, strict=True) if proof}
     wanted = dict(_wanted(evidence, proven, inner))
     taken, paired = set(proven.values()), {one.ours: one.theirs for one in layers}

@@ -10,7 +10,8 @@ from msprobe_ms.dump.names import parse_entry
 _KINDS = {
     Kind.LINEAR: ("Dense", "Linear", "ColumnParallelLinear", "Conv2d", "Functional.matmul", "Primitive.MatMul.MatMul"),
     Kind.NORM: ("LayerNorm", "LlamaRMSNorm", "Functional.layer_norm", "Mint.rms_norm"),
-    Kind.CHANNEL_NORM: ("BatchNorm2d", "GroupNorm", "InstanceNorm1d", "Functional.batch_norm", "Functional.group_norm"),
+    Kind.CHANNEL_NORM: ("GroupNorm", "InstanceNorm1d", "Functional.group_norm"),
+    Kind.BATCH_NORM: ("BatchNorm2d", "SyncBatchNorm", "BatchNormAct2d", "Functional.batch_norm"),
     Kind.ACTIVATION: ("ReLU", "GELU", "SiLU", "HSwish", "Functional.leaky_relu", "MintFunctional.silu"),
     Kind.SUM: ("Tensor.add", "Functional.sub", "Tensor.__radd__", "Mint.sum", "Primitive.ReduceSum.ReduceSum"),
     Kind.MEAN: ("AdaptiveAvgPool2d", "AvgPool1d", "GlobalAvgPooling", "Tensor.mean", "Primitive.ReduceMean.ReduceMean"),

@@ -7,10 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from compare_nodes import node
+from compare_nodes import origins as node_origins
 from compare_parts import dump, tensor
 from layer_dumps import NORM, Array, call, layer_norm, normal
 
-from msprobe_ms.comparison.model import Origin
+from msprobe_ms.comparison.model import Origin, Pair
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
 
@@ -143,3 +145,15 @@ _ROWS = normal(2, 64)
 def test_norms_beyond_any_square_end_no_comparison() -> None:
     huge = normal(4, 16, 64).astype(np.float64) * 1e200
     assert origins(call(NORM, huge, huge), call(NORM, huge, huge)) == []
+
+
+def batch_normed(rows: int, taken: float, given: float) -> Pair:
+    """A batch norm of 336 channels, so many tolerances off in what it takes in and gives out."""
+    size, name = math.sqrt(rows * 336), "Cell.norm.BatchNorm1d.forward.0"
+    return node(name, None, (2.4, 0.8 * size), (rows, 336), given=(1.5, size), input_0=taken, output_0=given)
+
+
+@pytest.mark.parametrize(("rows", "given", "found"), [(2, 9.1, 0), (2, 300.0, 1), (4, 9.1, 1), (64, 9.1, 1)])
+def test_a_batch_norm_of_two_values_makes_much_of_an_error(rows: int, given: float, found: int) -> None:
+    """Where both values of a channel are nearly alike, they are divided by next to nothing; seen in a MobileNetV2."""
+    assert len(node_origins(batch_normed(rows, 0.31, given))) == found

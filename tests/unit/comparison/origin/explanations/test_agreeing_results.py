@@ -138,3 +138,26 @@ def test_functions_in_another_order_are_right_where_what_they_make_is_used_right
     assert origin.target == "Cell.fc.Dense.forward.0.output.0"
     found = compare_dumps(padded([("roll", X, X), ("pad", X, X)], X, WRONG), golden, Options()).origins
     assert found[0].target != "Cell.fc.Dense.forward.0.output.0"
+
+
+def test_a_drift_that_fades_inside_a_module_is_what_it_takes_in_all_the_same() -> None:
+    """A norm of few values makes the same of what has drifted; a layer before it has nothing of its own."""
+    grown = node("Tensor.sub.0.forward", None, (1e3, 1e3), given=(1.0, 1.0), input_0=0.9, output_0=8.0)
+    drifted = node(BLOCK, None, (1.0, 1.0), given=(6.0, 2.0), input_0=8.0, output_0=8.0)
+    layer = node("Cell.layers.1.fc.Dense.forward.0", NEXT, (7.0, 2.0), given=(8.0, 2.0), input_0=34.0, output_0=21.0)
+    norm = node(
+        "Cell.layers.1.norm.BatchNorm1d.forward.0", NEXT, (8.0, 2.0), given=(9.0, 2.0), input_0=21.0, output_0=0.5
+    )
+    around = node(NEXT, None, (6.0, 2.0), given=(9.0, 2.0), input_0=8.0, output_0=0.5)
+    assert origins(grown, drifted, layer, norm, around) == []
+
+
+@pytest.mark.parametrize(("drift", "found"), [(2.5, False), (REST, True)])
+def test_operands_in_another_order_are_no_origin_behind_a_drift_either(drift: float, found: bool) -> None:
+    """What comes out is as near as what went in."""
+    before = node(BLOCK, None, (5.0, 2.0), given=(6.0, 2.0), input_0=0.5, output_0=drift)
+    swapped = node(
+        "Tensor.add.0.forward", NEXT, (7.0, 2.0), given=(8.0, 2.0), input_0=FAULT, input_1=FAULT, output_0=1.2
+    )
+    around = node(NEXT, None, (6.0, 2.0), given=(8.0, 2.0), input_0=drift, output_0=1.2)
+    assert bool(origins(before, swapped, around)) == found

@@ -1,0 +1,89 @@
+"""Layers of a block whose norms hold their activations, beside a block in which these stand behind the norms."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compare_parts import dump, tensor
+
+from msprobe_ms.comparison.pairing.automatic import align_modules
+from msprobe_ms.dump.model import Dump, Item
+
+_RANDOM = np.random.default_rng(8)
+BLOCKS = 3
+SHAPE = (4, 8, 2, 2)
+
+
+def values(*shape: int) -> np.ndarray:
+    return _RANDOM.standard_normal(shape).astype(np.float32)
+
+
+WEIGHTS = [values(8, 8) for _ in range(BLOCKS)]
+SCALES = [values(8) for _ in range(BLOCKS)]
+STREAM = [[values(*SHAPE) for _ in range(3)] for _ in range(BLOCKS)]
+
+
+def call(name: str, *both: np.ndarray) -> list[Item]:
+    return [tensor(f"{state}.0", value, name) for state, value in zip(("input", "output"), both, strict=True)]
+
+
+def target(error: float = 0.0, smallest: int = 2) -> Dump:
+    """Linear, norm, activation, pool."""
+    items: list[Item] = []
+    for number, (taken, product, normal) in enumerate(STREAM):
+        block = f"Cell.blocks.{number}"
+        noise = np.float32(1) + error * values(*SHAPE)
+        active = np.maximum(normal * noise, 0)
+        pooled = active.mean((2, 3), keepdims=True) if number < smallest else active
+        items += [
+            *call(f"{block}.0.Dense.forward.0", taken * noise, product * noise),
+            tensor("parameters.weight", WEIGHTS[number], f"{block}.0.Dense.forward.0"),
+            *call(f"{block}.1.BatchNorm.forward.0", product * noise, normal * noise),
+            tensor("parameters.gamma", SCALES[number], f"{block}.1.BatchNorm.forward.0"),
+            *call(f"{block}.2.ReLU.forward.0", normal * noise, active),
+            *call(f"{block}.3.Pool.forward.0", active, pooled),
+            *call(f"{block}.Block.forward.0", taken * noise, active),
+        ]
+    return dump(items, "mindspore")
+
+
+def golden(idle: tuple[str, ...] = ("aa", "se")) -> Dump:
+    """Linear, a norm that holds a dropout and the activation, modules that do nothing."""
+    items, parents = [], {}
+    for number, (taken, product, normal) in enumerate(STREAM):
+        block = f"Module.blocks.{number}"
+        active, norm = np.maximum(normal, 0), f"{block}.norm.BatchNormAct.forward.0"
+        inside = {f"{block}.norm.drop.Identity.forward.0": normal, f"{block}.norm.act.ReLU.forward.0": active}
+        parents.update(dict.fromkeys(inside, norm))
+        items += [
+            *call(f"{block}.linear.Linear.forward.0", taken, product),
+            tensor("parameters.weight", WEIGHTS[number], f"{block}.linear.Linear.forward.0"),
+            *(item for name, given in inside.items() for item in call(name, normal, given)),
+            *call(norm, product, active), tensor("parameters.weight", SCALES[number], norm),
+            *(item for name in idle for item in call(f"{block}.{name}.Identity.forward.0", active, active)),
+            *call(f"{block}.Block.forward.0", taken, active),
+        ]  # fmt: skip
+    made = dump(items, "pytorch")
+    for name, parent in parents.items():
+        made.entries[name].parent = parent
+    return made
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-4])
+def test_an_activation_is_what_a_norm_holds_whoever_passes_its_result_on(error: float) -> None:
+    """Also where updates have set apart what would tell it from its output."""
+    pairs = align_modules(target(error), golden()).pairs
+    told = {ours: theirs for (ours, kind), ((theirs, _), _) in pairs.items() if kind in ("BatchNorm", "ReLU")}
+    assert told == {
+        f"blocks.{number}.{ours}": f"blocks.{number}.{theirs}"
+        for number in range(BLOCKS)
+        for ours, theirs in ((1, "norm"), (2, "norm.act"))
+    }
+
+
+@pytest.mark.parametrize("smallest", [BLOCKS, 2])
+def test_what_does_nothing_is_no_counterpart_of_what_makes_something_smaller(smallest: int) -> None:
+    """Nor because in other blocks, whose images have one pixel, both pass on what they take in."""
+    pairs = align_modules(target(smallest=smallest), golden(idle=("aa",))).pairs
+    pools = {ours: theirs for (ours, kind), ((theirs, _), _) in pairs.items() if kind == "Pool"}
+    assert not [ours for ours in pools if int(ours.split(".")[1]) < smallest], pools
