@@ -23,6 +23,7 @@ from msprobe_ms.comparison.pairing.automatic import exchanged_mark
 from msprobe_ms.comparison.pairing.coverage import anything_compared
 from msprobe_ms.comparison.reporting.facts import why_alone
 from msprobe_ms.comparison.reporting.files import summary
+from msprobe_ms.comparison.reporting.reasons import most_let_pass
 from msprobe_ms.comparison.reporting.terminal import can_be_proved, verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps, compare_one
 from msprobe_ms.comparison.terms import Verdict
@@ -71,6 +72,7 @@ class Found:
     ``provable``   the call that its error begins at can be run alone
     ``differing``  of one that is consistent, how many values differ for a reason that is no error of their own
     ``inherits``   the earlier step whose error it inherits, where nothing else is wrong with it
+    ``hides``      the largest deviation that was accepted after updates of the parameters
     """
 
     place: Place
@@ -89,6 +91,7 @@ class Found:
     why_alone: str = ""
     provable: bool = False
     inherits: int | None = None
+    hides: float = 0.0
 
     @property
     def shows_error(self) -> bool:
@@ -99,6 +102,13 @@ class Found:
     def without_origin(self) -> str:
         """That values differ by what rounding error grows to in this pair; "" where none do."""
         differ = tr_count("1 value differs", "{count} values differ", count=self.differing)
+        if self.differing and self.hides:
+            return tr(
+                "{differ} by more than their tolerance, but by no more than updates of the parameters explain: "
+                "an error of up to {up_to:.2g} times the size of a value may hide in them",
+                differ=differ,
+                up_to=self.hides,
+            )
         return (
             tr("{differ} by more than their tolerance, but by no more than rounding error can grow to", differ=differ)
             if self.differing
@@ -148,6 +158,7 @@ def compare_pair(work: Work) -> Found:
         why_alone=why_alone(outcome),
         provable=can_be_proved(outcome),
         inherits=comparison.inherits if comparison.verdict == Verdict.DIVERGENT else None,
+        hides=most_let_pass(comparison.rows)[0] if comparison.updated else 0.0,
     )
 
 
