@@ -23,6 +23,7 @@ from msprobe_ms.comparison.pairing.automatic import exchanged_mark
 from msprobe_ms.comparison.pairing.coverage import anything_compared
 from msprobe_ms.comparison.reporting.facts import why_alone
 from msprobe_ms.comparison.reporting.files import summary
+from msprobe_ms.comparison.reporting.reasons import most_let_pass
 from msprobe_ms.comparison.reporting.terminal import can_be_proved, verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps, compare_one
 from msprobe_ms.comparison.terms import BesideGraph, Verdict
@@ -72,6 +73,7 @@ class Found:
     ``differing``  of one that is consistent, how many values differ for a reason that is no error of their own
     ``inherits``   the earlier step whose error it inherits, where nothing else is wrong with it
     ``updated``    parameters have been through updates, by their values
+    ``hides``      the largest deviation that was accepted after updates of the parameters
     """
 
     place: Place
@@ -91,6 +93,7 @@ class Found:
     provable: bool = False
     inherits: int | None = None
     updated: bool = False
+    hides: float = 0.0
 
     @property
     def shows_error(self) -> bool:
@@ -100,6 +103,15 @@ class Found:
     @property
     def without_origin(self) -> str:
         """That values differ by what rounding error grows to in this pair; "" where none do."""
+        if self.differing and self.hides:
+            return tr_count(
+                "1 value differs after updates of the parameters, in which an error of up to {up_to:.2g} of its size "
+                "may hide",
+                "{count} values differ after updates of the parameters, in which an error of up to {up_to:.2g} of the "
+                "size of a value may hide",
+                count=self.differing,
+                up_to=self.hides,
+            )
         return (
             tr_count(
                 "1 value differs by rounding errors that have added up",
@@ -152,6 +164,7 @@ def compare_pair(work: Work) -> Found:
         provable=can_be_proved(outcome),
         inherits=comparison.inherits if comparison.verdict == Verdict.DIVERGENT else None,
         updated=comparison.updated,
+        hides=most_let_pass(comparison.rows)[0] if comparison.updated else 0.0,
     )
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: Parts of a rounding that may be seen of a whole tensor.
 _SEEN = 16.0
 #: Times that a value may be further apart than what it is computed from explains. Seen in healthy trainings: 2.3
-#: forward, 13 backward, where switches of ReLU and cancelling sums add to it.
+#: forward, 13 backward, where switches of ReLU and cancelling sums add to it: not to what the loss makes of results.
 _MARGIN, _MARGIN_BACKWARD = 8.0, 30.0
 
 
@@ -51,6 +51,7 @@ class Amplification:
         self._taken: dict[tuple[Node, bool], float | None] = {}
         #: Growth of the gradients that have been computed so far.
         self._backward: float | None = None
+        self._met_module = False
 
     def passed(self, node: Node) -> None:
         """Take note that ``node`` has been visited, after what ran inside it."""
@@ -60,11 +61,17 @@ class Amplification:
             self._with_parameters.add(node)
         if node.is_backward:
             self._backward = _largest([self._backward, self._given(node)])
+            self._met_module |= node.is_module
 
     @property
     def met_gradients(self) -> bool:
         """Whether a gradient was computed already."""
         return self._backward is not None
+
+    def is_of_loss(self, row: Row, node: Node) -> bool:
+        """Whether it is a gradient that arrives at the first module: the loss alone has made it, of results."""
+        of_module = node.is_module and not self._met_module
+        return node.is_backward and row.state == "input" and (of_module or not self.met_gradients)
 
     def bound(self, row: Row, node: Node) -> float | None:
         """The deviation that what ``row`` is computed from explains; None where the first step does not tell."""
@@ -83,7 +90,7 @@ class Amplification:
             return None
         if (growth <= 1 and self._hides_parameters(node)) or was_equal:  # the loss may weigh its parts by parameters
             growth = max(growth, self._drift / _rounding(row))
-        margin = _MARGIN_BACKWARD if node.is_backward else _MARGIN
+        margin = _MARGIN_BACKWARD if node.is_backward and not self.is_of_loss(row, node) else _MARGIN
         own = margin * max(first, _rounding(row))
         grown = max(own * max(1.0, growth), _by_condition(node) if row.state == "output" else 0.0)
         at_most = set_apart_at_most(row, node) if self._stood_beside_counterparts(node) else None
@@ -130,7 +137,9 @@ class Amplification:
 
     def _find_before(self, node: Node, *, of_input: bool) -> float | None:
         if of_input:
-            return _largest([*(self._growth([*each.rows("output")]) for each in node.context), self._backward])
+            results = _largest(self._growth([*each.rows("output")]) for each in node.context)
+            alone = results is not None and node.is_module and not self._met_module
+            return results if alone else _largest([results, self._backward])
         taken = [self._growth([*node.rows("input", "parameters")]), self._inside_of(node)]
         for each in node.context:
             taken += [self._growth(each.pair.rows), self._inside.get(each)]

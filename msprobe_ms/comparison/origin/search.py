@@ -270,9 +270,8 @@ class Walk:
         return self._amplification.bound(row, node)
 
     def comes_from_the_loss(self, row: Row, node: Node) -> bool:
-        """Whether it is a gradient that arrives before any was computed."""
-        first = self._amplification is not None and not self._amplification.met_gradients
-        return first and node.is_backward and row.state == "input"
+        """Whether it is a gradient that arrives before any of a module was computed."""
+        return self._amplification is not None and self._amplification.is_of_loss(row, node)
 
     def no_more_than_amplified(self, allowance: Allowance, row: Row, node: Node) -> Allowance:
         """Bound what explains a value by what comes before it, where the first step tells how much it amplifies."""

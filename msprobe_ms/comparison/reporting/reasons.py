@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.model import Effect, Row
 from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 #: What each explanation says of a value, after "because"; "" is that of values which none explains.
@@ -47,6 +48,18 @@ def differing_lines(rows: Iterable[Row]) -> Iterator[str]:
     beyond = tr_count("1 value is beyond its tolerance", "{count} values are beyond their tolerances", by.total())
     yield _with_reasons(beyond, by)
     yield tr("  the reason of each is in the table's column Explained By; --node NAME tells more of one")
+
+
+def most_let_pass(rows: Iterable[Row]) -> tuple[float, str]:
+    """Return the largest deviation that was accepted of a result or gradient beyond its tolerance, and its name.
+
+    0 and "" where none is told. What calls take in is judged as what others give out.
+    """
+    differing = (row for row in rows if row.differs and row.state != "input" and row.target is not None)
+    accepted = ((row, row.explained) for row in differing if row.explained is not None)
+    told = ((each.up_to, row) for row, each in accepted if each.effect is Effect.PASSES and math.isfinite(each.up_to))
+    up_to, found = max(told, key=lambda each: each[0], default=(0.0, None))
+    return up_to, found.target.name if found is not None and found.target is not None else ""
 
 
 def withdrawn_lines(rows: Iterable[Row]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from msprobe_ms.comparison.pairing.coverage import (
 )
 from msprobe_ms.comparison.pairing.kernels import is_compiled
 from msprobe_ms.comparison.reporting.facts import fact_lines, report_line
-from msprobe_ms.comparison.reporting.reasons import differing_lines, withdrawn_lines
+from msprobe_ms.comparison.reporting.reasons import differing_lines, most_let_pass, withdrawn_lines
 from msprobe_ms.comparison.terms import Stage, Verdict
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Dump, Entry, ancestors
@@ -213,6 +213,13 @@ def _consistent_lines(comparison: Comparison) -> Iterator[str]:
     yield from lines
     yield from withdrawn
     if lines and comparison.updated:
+        up_to, name = most_let_pass(comparison.rows)
+        if up_to:
+            yield tr(
+                "  an error of this step may hide in them, too: of up to {up_to:.2g} times the size of {name}",
+                up_to=up_to,
+                name=name,
+            )
         earlier = comparison.earlier
         yield (
             tr("  an error of an earlier step may hide in them: give -tp and -gp the folders that hold all steps")

@@ -94,6 +94,12 @@ def test_a_loss_that_changes_between_two_steps_shows_in_the_gradient_that_arrive
     assert found(step(1e-4, 2e-4, 3e-4, gradient=0.5), ROUNDED) == [f"{GRADIENT}.input.0"]
 
 
+def test_the_gradient_that_the_loss_makes_of_results_has_no_switch_that_would_excuse_it() -> None:
+    """Results are 1000 times further apart than in the first step: 8 times that is 2.4e-3 of the gradient."""
+    assert found(step(1e-4, 2e-4, 3e-4, gradient=1e-3), ROUNDED) == []
+    assert found(step(1e-4, 2e-4, 3e-4, gradient=6e-3), ROUNDED) == [f"{GRADIENT}.input.0"]
+
+
 def test_a_first_step_that_was_equal_to_the_bit_tells_as_much_as_rounding() -> None:
     assert found(step(1e-4, 2e-4, 3e-4), step()) == []
     assert found(step(1e-4, 2e-4, 0.2), step()) == [f"{LAYERS[1]}.output.0"]
