@@ -74,7 +74,7 @@ def test_a_message_and_those_within_it_are_told_in_the_language(chinese: None) -
         translated("  " + tr("every value is finite")) == "  every value is finite"
     )  # another message than that below
     assert translated(tr("  every value is finite")) == "  所有值都是有限的"
-    assert translated(tr_count("1 value differs", "{count} values differ", count=3)) == "3 个值有差异"
+    assert translated(tr_count("1 value compared", "{count} values compared", count=3)) == "已比对 3 个值"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_message_and_those_within_it_are_told_in_the_language(chinese: None) -
         (tr_join(", ", [tr("target"), "rank0"]), "待比对侧，rank0"),
         (tr_join(", ", ["L0", "L1"]), "L0, L1"),
         (tr_join(tr(" and "), ["L0", tr("golden")]), "L0、标杆侧"),
-        (tr_join(": ", [tr_count("1 value differs", "{count} values differ", 2), "x"]), "2 个值有差异：x"),
+        (tr_join(": ", [tr_count("1 value compared", "{count} values compared", 2), "x"]), "已比对 2 个值：x"),
         (tr_join(", ", [tr("target"), "L0", "L1"]), "待比对侧，L0，L1"),
         (tr_join(": ", ["seed", tr("{target}, golden {golden}", target=1, golden=2)]), "seed：1，标杆侧 2"),
         ("  " + tr("target"), "  待比对侧"),
