@@ -36,9 +36,12 @@ class _Given:
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._orders, self._largest = [-1], [1.0]
         for node in nodes:
-            if node.is_module and self._largest[-1] < node.ratio_out <= GAIN_IN_DOUBT * self._largest[-1]:
-                self._orders.append(node.order)
-                self._largest.append(node.ratio_out)
+            if not node.is_module or node.ratio_out <= self._largest[-1]:
+                continue
+            if node.ratio_out > GAIN_IN_DOUBT * self._largest[-1]:
+                break
+            self._orders.append(node.order)
+            self._largest.append(node.ratio_out)
 
     def before(self, node: Node) -> float:
         return self._largest[bisect_left(self._orders, node.order) - 1]

@@ -72,6 +72,29 @@ def test_a_module_on_another_branch_says_nothing_of_the_call_before_it(between: 
     assert origins(softmax, *passed, value, matmul, block)[0] == "Functional.softmax.0.forward.output.0"
 
 
+def test_what_an_error_becomes_further_on_is_no_drift() -> None:
+    """A norm of another epsilon: what follows in its block is nearer, and yet comes of it."""
+    norm, attention = "Cell.layers.0.norm.LayerNorm.forward.0", "Cell.layers.0.attention.Attention.forward.0"
+    history = [
+        node(norm, BLOCK, (5.0, 2.0), given=(6.0, 2.0), input_0=REST, output_0=62.0),
+        node(
+            "Cell.layers.0.attention.q.Dense.forward.0",
+            attention,
+            (6.0, 2.0),
+            given=(7.0, 2.0),
+            input_0=62.0,
+            output_0=48.0,
+        ),
+        node(attention, BLOCK, (6.0, 2.0), given=(8.0, 2.0), input_0=62.0, output_0=50.0),
+        node(
+            "Cell.layers.0.norm2.LayerNorm.forward.0", BLOCK, (9.0, 2.0), given=(7.5, 2.0), input_0=33.0, output_0=24.0
+        ),
+        node(BLOCK, None, (5.0, 2.0), given=(8.5, 2.0), input_0=REST, output_0=36.0),
+    ]
+    assert origins(*history) == [f"{norm}.output.0"]
+    assert {row.explained_by for row in history[2].rows} == {"inherited error"}
+
+
 def test_functions_inside_a_module_that_comes_out_right_may_stand_beside_others() -> None:
     swapped = [
         node(f"Mint.matmul.{place}.forward", BLOCK, (place, 2.0), input_0=FAULT, output_0=FAULT) for place in (3.0, 4.0)
