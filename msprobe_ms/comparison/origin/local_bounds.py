@@ -42,8 +42,8 @@ _AT_MOST_AS_FAR = frozenset({Kind.MEAN, Kind.PART, Kind.SOFTMAX})
 def set_apart_at_most(row: Row, node: Node) -> float | None:
     """Return the deviation of a result that what its call takes in explains, beside rounding.
 
-    Sketches estimate errors. Those of a result and of what it is made of element by element are estimated alike, others
-    each for itself. None where nothing tells it, or where the result is within it but for a single element.
+    Sketches estimate errors. They are linear, so that a sum and its terms are estimated alike; others each for itself
+    (see ``ESTIMATE_OF_BOTH``). None where nothing tells it, or where the result is within it but for a single element.
     """
     if node.is_backward or row.state != "output" or row.golden is None:
         return None
@@ -54,7 +54,7 @@ def set_apart_at_most(row: Row, node: Node) -> float | None:
     error = _error_of_normalisation(row, node, taken) if node.kind is Kind.NORM else _error_by_slopes(row, node, taken)
     if error is None:
         return None
-    estimate = ESTIMATE_OF_BOTH if node.kind in _AT_MOST_AS_FAR else ESTIMATE
+    estimate = ESTIMATE if node.kind in (Kind.SUM, Kind.NORM) else ESTIMATE_OF_BOTH
     up_to = (1.0 if is_measured(row) else estimate) * error / given
     return up_to if _of_all_elements(row) > up_to else None
 

@@ -58,7 +58,16 @@ def test_an_activation_sets_no_values_further_apart_than_its_slope_does(name: st
         return step(name, drift, [("input.0", x)], silu(x) + wrong * SECOND)
 
     assert found(make, 0.0) == []
-    assert found(make, 3e-3) == [f"{name}.output.0"]
+    golden, now = make(0.0, 0.0), make(1e-3, 6e-3)
+    pairs = pair(now, golden, Mappings())
+    measure(pairs, now, golden, "statistics")
+    (node,) = [each for each in Evidence(pairs).nodes if each.name == name]
+    (given,), (taken,) = node.rows("output"), node.rows("input")
+    sizes = [float(np.linalg.norm(each)) for each in (X, silu(X))]
+    assert taken.deviation is not None
+    # Of two estimates, each for itself, one may be four times the other.
+    up_to = 4 * 1.13 * taken.deviation * sizes[0] / sizes[1]
+    assert set_apart_at_most(given, node) == pytest.approx(up_to, rel=1e-3)
 
 
 def test_a_sum_is_as_far_apart_as_its_terms_together() -> None:
