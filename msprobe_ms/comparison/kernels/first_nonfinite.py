@@ -150,9 +150,7 @@ def answer_lines(answer: FirstNonFinite) -> Iterator[str]:
         )
         yield from _place_lines(answer.first)
     if answer.first_nan is not None:
-        yield tr(
-            "  the first call that makes NaN of inputs without NaN (the infinity above may be intended, as in a mask):"
-        )
+        yield tr("  the first call that makes NaN of inputs without NaN (infinities may be intended, as in a mask):")
         yield from _place_lines(answer.first_nan)
     if answer.outside is not None:
         yield tr(

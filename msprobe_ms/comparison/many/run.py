@@ -105,12 +105,12 @@ class Found:
         """That values differ by what rounding error grows to in this pair; "" where none do."""
         if self.differing and self.hides:
             return tr_count(
-                "1 value differs after updates of the parameters, in which an error of up to {up_to:.2g} of its size "
-                "may hide",
-                "{count} values differ after updates of the parameters, in which an error of up to {up_to:.2g} of the "
-                "size of a value may hide",
+                "1 value differs after updates of the parameters, by {largest:.2g} of its size: an error no larger may "
+                "hide",
+                "{count} values differ after updates of the parameters, by at most {largest:.2g} of their size: an "
+                "error no larger may hide",
                 count=self.differing,
-                up_to=self.hides,
+                largest=self.hides,
             )
         return (
             tr_count(

@@ -51,15 +51,16 @@ def differing_lines(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def most_let_pass(rows: Iterable[Row]) -> tuple[float, str]:
-    """Return the largest deviation that was accepted of a result or gradient beyond its tolerance, and its name.
+    """Return the largest deviation of a result or gradient that was accepted beyond its tolerance, and its name.
 
-    0 and "" where none is told. What calls take in is judged as what others give out.
+    An error that hides in them is no larger. 0 and "" where there are none. What calls take in is judged as what others
+    give out.
     """
     differing = (row for row in rows if row.differs and row.state != "input" and row.target is not None)
-    accepted = ((row, row.explained) for row in differing if row.explained is not None)
-    told = ((each.up_to, row) for row, each in accepted if each.effect is Effect.PASSES and math.isfinite(each.up_to))
-    up_to, found = max(told, key=lambda each: each[0], default=(0.0, None))
-    return up_to, found.target.name if found is not None and found.target is not None else ""
+    accepted = (row for row in differing if row.explained is not None and row.explained.effect is Effect.PASSES)
+    told = ((row.deviation, row) for row in accepted if row.deviation is not None and math.isfinite(row.deviation))
+    largest, found = max(told, key=lambda each: each[0], default=(0.0, None))
+    return largest, found.target.name if found is not None and found.target is not None else ""
 
 
 def withdrawn_lines(rows: Iterable[Row]) -> Iterator[str]:

@@ -213,11 +213,12 @@ def _consistent_lines(comparison: Comparison) -> Iterator[str]:
     yield from lines
     yield from withdrawn
     if lines and comparison.updated:
-        up_to, name = most_let_pass(comparison.rows)
-        if up_to:
+        largest, name = most_let_pass(comparison.rows)
+        if largest:
             yield tr(
-                "  an error of this step may hide in them, too: of up to {up_to:.2g} times the size of {name}",
-                up_to=up_to,
+                "  an error of this step may hide in them, too, if it is no larger than {largest:.2g} of the size of "
+                "{name}",
+                largest=largest,
                 name=name,
             )
         earlier = comparison.earlier

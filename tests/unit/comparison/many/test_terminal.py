@@ -74,8 +74,7 @@ def test_a_step_in_which_values_differ_and_no_error_begins_says_so() -> None:
     )
     *_, line = found_lines([found(0, Verdict.CONSISTENT), replace(calm, hides=0.0317)], in_full=True)
     assert line.endswith(
-        "512 values differ after updates of the parameters, in which an error of up to 0.032 of the size of a value "
-        "may hide"
+        "512 values differ after updates of the parameters, by at most 0.032 of their size: an error no larger may hide"
     )
     after = replace(found(1, Verdict.DIVERGENT), origins=[], exchanges=Exchanges(), inherits=0)
     *_, line = found_lines([found(0, Verdict.DIVERGENT), after], in_full=True)
