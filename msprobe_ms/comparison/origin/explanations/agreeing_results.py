@@ -151,8 +151,8 @@ class AgreeingResults(Surveyed):
                 following[place] = node
             if node not in differing:
                 continue
-            results = {fingerprints(row) for row in self._differing(node) if row.state == "output"}
-            if after is not None and self._is_right(after) and results.isdisjoint(taken_wrongly):
+            results = (fingerprints(row) for row in self._differing(node) if row.state == "output")
+            if after is not None and self._is_right(after) and taken_wrongly.isdisjoint(results):
                 found.add(node)
             elif not (self._is_right(node) or self._is_inside_right(node)):
                 given = (fingerprints(row) for row in self._differing(node) if row.state == "input")
