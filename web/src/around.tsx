@@ -25,7 +25,7 @@ export function NeighboursTab({ figures }: { figures: Figures }) {
         {above >= 0 && <p class="muted">{t("inside of")} <Goto call={above} /></p>}
       </div>
       <Side title={t("goes to  ( ] )")} list={found.after} empty={t("No later call took in a tensor of the same statistics.")} />
-      <p class="muted wide">{t("What comes before and after is inferred from tensors of equal statistics: a dump does not record which call feeds which.")}</p>
+      <p class="muted wide">{t("Neighbours are inferred from tensors of equal statistics: a dump does not record what feeds what.")}</p>
     </div>
   );
 }

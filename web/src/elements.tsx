@@ -19,7 +19,7 @@ export function Elements() {
   if (!pictures) return <p class="muted">{t("decoding…")}</p>;
   if (!picture) {
     return model.index.mode === "tensor"
-      ? <p class="empty">{t("No picture of this tensor: only those around the origins and those furthest apart have one.")}</p>
+      ? <p class="empty">{t("No picture of this tensor: only those near the origins and those furthest apart have one.")}</p>
       : <p class="empty">{t("The dumps hold statistics alone. To see elements, record both with")}{" "}<code>"task": "tensor"</code>{" "}{t("in the config, for this node only:")}{" "}<code>"list"</code>{" "}{t("takes its name.")}</p>;
   }
   const { map, scatter, histograms, worst } = picture;

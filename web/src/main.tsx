@@ -29,7 +29,7 @@ async function start(): Promise<void> {
   const index = JSON.parse(document.getElementById("index")!.textContent!) as Index;
   if (index.format !== 1) return tell(t("This page has format {format}, its script knows 1.", { format: index.format }));
   if (typeof DecompressionStream === "undefined") {
-    return tell(t("This browser is too old for the plot and the table: they take Chrome 80, Firefox 113, Safari 16.4 or later."));
+    return tell(t("This browser is too old for the plot and the table: use Chrome 80, Firefox 113, Safari 16.4 or later."));
   }
   const columns = new Columns(index.columns, (id) => document.getElementById(id)?.textContent ?? "");
   watchTheme();

@@ -28,9 +28,9 @@ _NAMED = 20
 
 @dataclass(frozen=True)
 class Errors:
-    """Error ratios of all compared nodes, in order: deviation in tolerances, 1 = what dtype and framework explain.
+    """Error ratios of nodes, in order: deviation in tolerances, 1 = what dtype and framework explain.
 
-    NaN where nothing was measured: no value could be compared, or its record alone differs.
+    Nodes of which nothing was measured are left out: no value could be compared, or its record alone differs.
     """
 
     nodes: list[str] = field(default_factory=list)
@@ -41,9 +41,10 @@ def errors_of(comparison: Comparison) -> Errors:
     errors = Errors()
     for pair in comparison.pairs:
         if pair.target is not None and pair.golden is not None:
-            errors.nodes.append(pair.target.name)
-            ratios = (error_ratio(row) for row in pair.rows if row.state in _OWN and _is_judged(row))
-            errors.ratios.append(max(ratios, default=math.nan))
+            ratios = [error_ratio(row) for row in pair.rows if row.state in _OWN and _is_judged(row)]
+            if ratios:
+                errors.nodes.append(pair.target.name)
+                errors.ratios.append(max(ratios))
     return errors
 
 
@@ -127,12 +128,12 @@ class Trends:
                 rows = [(names[number], [column.get(number) for column in columns]) for number in order]
                 yield Trend(rank, steps, rows)
 
-    def _column(self, start: int, length: int) -> dict[int, float | None]:
+    def _column(self, start: int, length: int) -> dict[int, float]:
         self._file.seek(start)
         numbers, ratios = array("I"), array("f")
         numbers.fromfile(self._file, length)
         ratios.fromfile(self._file, length)
-        return {number: None if math.isnan(ratio) else ratio for number, ratio in zip(numbers, ratios, strict=True)}
+        return dict(zip(numbers, ratios, strict=True))
 
 
 def write_trend(trend: Trend, path: Path) -> None:

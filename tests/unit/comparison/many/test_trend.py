@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from array import array
 
 import numpy as np
 from compare_parts import dump, tensor
 
-from msprobe_ms.comparison.many.trend import Trends, errors_of, growing
+from msprobe_ms.comparison.many.trend import Errors, Trends, errors_of, growing
 from msprobe_ms.comparison.model import Allowance, Comparison, Effect
 from msprobe_ms.comparison.run import Options, compare_dumps
 
@@ -39,5 +40,14 @@ def test_equal_values_have_the_ratio_zero_and_values_without_counterparts_none()
     assert list(errors_of(compared(1.0)).ratios) == [0.0, 0.0]
     alone = tensor("output.1", np.float32([1, 2]), NAMES[0])
     other = tensor("input.0", np.float32([1, 2]), NAMES[0])
-    (ratio,) = errors_of(compare_dumps(dump([alone]), dump([other]), Options())).ratios
-    assert math.isnan(ratio)
+    assert errors_of(compare_dumps(dump([alone]), dump([other]), Options())).nodes == []
+
+
+def test_a_figure_that_is_nan_in_a_step_is_told_apart_from_one_that_is_missing() -> None:
+    with Trends() as trends:
+        for step, figure in enumerate((1.0, math.nan)):
+            trends.add("rank0", step, Errors(["a"], array("f", [figure])))
+        trends.add("rank0", 2, Errors())
+        (trend,) = trends.tables()
+    ((_, figures),) = trend.rows
+    assert figures[0] == 1 and math.isnan(figures[1] or 0) and figures[2] is None
