@@ -203,7 +203,7 @@ def _of_module(target: str, golden: str, titles: tuple[str, ...], found: Explana
         usual=found.usual,
     )
     what = tr(
-        "a trial on random data: {told} instead of {usual}",
+        "a trial on random data, {told} in place of {usual}",
         told=found.told,
         usual=found.usual,
     )
@@ -220,7 +220,8 @@ def _changes(change: float, recorded: float, *, explains: bool) -> str:
             recorded=percent(recorded),
         )
     return tr(
-        "random data do not decide it: the norm of the result changes by {change}, between the two dumps by {recorded}",
+        "the norm of the result changes by {change}, between the two dumps by {recorded}: too far apart to confirm on "
+        "random data that the setting is the whole difference",
         change=percent(change),
         recorded=percent(recorded),
     )
@@ -346,13 +347,17 @@ def _of_settings(target: Call, golden: Call, pairs: Sequence[_Pair], sides: Side
         other = with_value(other, own, theirs.value)
     recorded = _recorded_change(target, golden, sides)
     what = tr(
-        "a trial on random data: the target's {names} instead of the golden's",
+        "a trial on random data, the target's {names} in place of the golden's",
         names=tr_join(tr(" and "), [name_of(own) for own, _ in both]),
     )
     trial = _compared(what, target, other, recorded)
     if trial.agrees is not False:
         if trials and all(each.agrees for each in trials):
-            told = tr("{stated}. The setting alone is wrong: both implementations compute correctly", stated=told)
+            told = tr(
+                "{stated}. With its own setting {title} computes correctly here: look at the setting",
+                stated=told,
+                title=title_of(target),
+            )
         return Proof(target.entry, golden.entry, Finding.SETTING, told, [*trials, trial], _more(trial))
     reason = tr("{stated}, but this changes the results far less than they differ", stated=told)
     return Proof(target.entry, golden.entry, Finding.UNDECIDED, _undecided(reason), [*trials, trial], _more(trial))

@@ -34,7 +34,9 @@ _COLUMNS = (
     LegendLine("NPU …", tr("the target, the dump under suspicion (-tp), whatever device it ran on")),
     LegendLine("Bench …", tr("the golden, the dump to trust (-gp)")),
     LegendLine("Inherited From", tr("the origin whose error this row carries on; filter the first column by it")),
-    LegendLine("Explained By", tr("the reason why a row beyond its tolerance is accepted")),
+    LegendLine(
+        "Explained By", tr("why a row beyond its tolerance is no origin of error; its value may be wrong all the same")
+    ),
     LegendLine("Deviation", tr("how far the two are apart, relative to the tensor's own size; 0 is equal")),
     LegendLine("Tolerance", tr("how far they may be apart; a deviation up to it passes")),
     LegendLine("MaxRelativeErr", tr("|difference / golden|, as a share: 0.1 is 10 %")),

@@ -87,7 +87,7 @@ NO_VALUE = tr("The golden's call has no such value.")
 LATER_AGREE = tr("later uses of it agree")
 GRADIENT_AGREES = tr("{later_agree}, or the two dumps record other parts of this gradient", later_agree=LATER_AGREE)
 NO_STATISTIC = tr("The golden's module has no such running statistic in its dump: buffers are not recorded.")
-PASSED_ON = tr("It is an intermediate value of what is one call on the other side.")
+PASSED_ON = tr("The other side has no such value: it computes in one call what this side computes in several.")
 
 
 def judge(comparison: Comparison) -> None:
