@@ -13,7 +13,7 @@ from msprobe_ms.support.translation import tr, tr_count, tr_join
 REASONS = {
     "": tr("small errors add up"),
     "ReLU switching": tr("rounding decides the side of a ReLU"),
-    "agreed in the first step": tr("rounding grows with updates"),
+    "growth since the first step": tr("rounding grows with updates"),
     "aligned updates": tr("updates point the same way"),
     "calls across borders": tr("they are computed elsewhere"),
     "condition of the loss": tr("the loss amplifies rounding"),
