@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from msprobe_ms.cli.language import add_language
-from msprobe_ms.cli.parser import CommandParser, HelpFormatter, mistaken
+from msprobe_ms.cli.parser import NO_VALUE, CommandParser, HelpFormatter, mistaken
 from msprobe_ms.comparison.reporting.colours import paint_verdicts
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
@@ -104,8 +104,9 @@ def add_parameter_pairing(parser: argparse.ArgumentParser) -> None:
     """Add the options that name parameters as the other side does; `parameter_mappings` reads them."""
     pairing = parser.add_argument_group("pairing")
     pairing.add_argument(
-        "-lm", "--layer_mapping", type=Path, metavar="YAML", help="renames of children", nargs="?", const=True
-    )
+        "-lm", "--layer_mapping", type=Path, metavar="YAML", nargs="?", const=NO_VALUE,
+        help="renames of children; `msprobe compare ... -lm` of two dumps writes the file",
+    )  # fmt: skip
     pairing.add_argument("-cm", "--cell_mapping", type=Path, metavar="YAML", help="renames of modules")
     pairing.add_argument("-dm", "--data_mapping", type=Path, metavar="YAML", help="pairs of full parameter names")
 
@@ -114,7 +115,7 @@ def parameter_mappings(options: argparse.Namespace, command: str) -> Mappings:
     """Read the files of these options. Raises UsageError for ``-lm`` without one."""
     from msprobe_ms.comparison.pairing.rules.files import load_mappings
 
-    if options.layer_mapping is True:
+    if options.layer_mapping is NO_VALUE:
         raise UsageError(
             tr(
                 "{command}: -lm needs a file: modules are paired by what they compute, and parameters alone do not "

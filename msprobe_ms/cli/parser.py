@@ -42,6 +42,9 @@ _HELP = (
     tr("show program's version number and exit"),
 )
 
+#: What an option holds that was given without the value that it needs, where its command says itself what to give.
+NO_VALUE = object()
+
 #: The colon behind a heading in Chinese.
 _HEADING = re.compile("^(.*[\u4e00-\u9fff].*):$", re.MULTILINE)
 #: What does not begin a line.
@@ -65,6 +68,11 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
     def add_text(self, text: str | None) -> None:
         super().add_text(text and _spoken(text))
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        if action.const is NO_VALUE:
+            return str(action.metavar or default_metavar)
+        return super()._format_args(action, default_metavar)
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         return action.help and _spoken(action.help)

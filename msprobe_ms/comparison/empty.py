@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import is_loss
+from msprobe_ms.dump.reading.locate import beside_halves
 from msprobe_ms.support.errors import CompareError
 from msprobe_ms.support.translation import tr
 
@@ -41,6 +42,8 @@ def _holds_calls(dump: Dump) -> bool:
 def _why(dump: Dump) -> str:
     if dump.task in _OF_FAULTS:
         return tr("Task {task} records only calls with a fault, and found none", task=dump.task)
+    if where := beside_halves(dump.path):
+        return tr("Of that step {where}", where=where)
     return tr(
         "An exception ended its step early, or start was given another network than the one that ran, or list, scope "
         'or skip selected no call. The log of that training says which: look for "{nothing}", or for a line that '

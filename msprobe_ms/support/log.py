@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from msprobe_ms.support.interruptions import suppress_own
-from msprobe_ms.support.text import for_terminal
+from msprobe_ms.support.text import for_terminal, from_here
 from msprobe_ms.support.translation import LANGUAGES, VARIABLE, refused_language, tr, tr_list, translated
 
 _LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
@@ -19,7 +19,7 @@ class _Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         stamp = self.formatTime(record, "%Y-%m-%d %H:%M:%S")
         # A message of ours is translated; no name can forge the beginning of a record.
-        message = for_terminal(_text(record), further="  ")
+        message = from_here(for_terminal(_text(record), further="  "))
         return f"{stamp} ({record.process}) [{record.levelname}] {message}"
 
 

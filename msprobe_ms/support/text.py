@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from msprobe_ms.support.columns import display_width, padded
@@ -77,6 +79,17 @@ def show(value: object) -> str:
 def show_path(path: object) -> str:
     """Return a path in quotes, whole: its end is what tells it from others."""
     return f'"{printable(str(path))}"'
+
+
+def from_here(text: str) -> str:
+    """Return a text in which paths below the current folder begin there, as a user types them."""
+    try:
+        here = os.getcwd().rstrip(os.sep)
+    except OSError:  # it was removed
+        return text
+    if not here or here not in text:
+        return text
+    return re.sub(rf"(?<![A-Za-z0-9_.\-/\\]){re.escape(here)}{re.escape(os.sep)}(?=[^\s/])", "", text)
 
 
 def suggestion(value: object, accepted: Iterable[str]) -> str:

@@ -13,6 +13,7 @@ from msprobe_ms.comparison.empty import refuse_empty
 from msprobe_ms.comparison.measuring.deviation import furthest_statistic, sketch_deviation
 from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
+from msprobe_ms.comparison.node.arguments import Arguments
 from msprobe_ms.comparison.node.lookup import Chosen, Neighbours, choose
 from msprobe_ms.comparison.node.words import element_lines, status_lines
 from msprobe_ms.comparison.origin.allowances import describe_explanations
@@ -179,7 +180,8 @@ class _Details:
         entry = pair.target or pair.golden
         assert entry is not None
         yield entry.name
-        yield from table_lines([_HEAD, *(self._cells(row, entry, pair.golden) for row in pair.rows)])
+        arguments = Arguments(pair, (self.target.framework, self.golden.framework))
+        yield from table_lines([_HEAD, *(_cells(row, entry, pair.golden, arguments) for row in pair.rows)])
         yield from (
             tr("  {explanations}", explanations=describe_explanations(row, self.tried[row], entry.name))
             for row in pair.rows
@@ -211,17 +213,6 @@ class _Details:
                 suffix=item.name_in(entry.name),
                 names=listed([user.name for user in users], _USERS),
             )
-
-    def _cells(self, row: Row, entry: Entry, golden: Entry | None) -> tuple[str, str, str, str, str, str]:
-        """One line of the table of an entry; ``golden``: its counterpart, whose item is named where it is another."""
-        item = row.target or row.golden
-        assert item is not None
-        value = item.name_in(entry.name) or tr("itself")
-        if row.target is not None and row.golden is not None and golden is not None:
-            beside = row.golden.name_in(golden.name) or tr("itself")
-            value = value if beside == value else tr("{value} (golden: {beside})", value=value, beside=beside)
-        figures = ("", "") if row.deviation is None else (f"{row.deviation:.4g}", f"{row.held_to:.4g}")
-        return (value, _shown(row.target), _shown(row.golden), *figures, _word(row))
 
     def _detailed(self) -> list[Row]:
         """The rows to tell in full: the named one, else the worst that differ, else the first output."""
@@ -319,9 +310,21 @@ def _number(value: object) -> str:
     return f"{value:.8g}" if isinstance(value, float) else str(value)
 
 
-def _shown(item: Item | None) -> str:
-    if item is None:
-        return "-"
+def _cells(row: Row, entry: Entry, golden: Entry | None, arguments: Arguments) -> Sequence[str]:
+    """One line of the table of an entry; ``golden``: its counterpart, whose item is named where it is another."""
+    item = row.target or row.golden
+    assert item is not None
+    value = item.name_in(entry.name) or tr("itself")
+    if row.target is not None and row.golden is not None and golden is not None:
+        beside = row.golden.name_in(golden.name) or tr("itself")
+        value = value if beside == value else tr("{value} (golden: {beside})", value=value, beside=beside)
+    figures = ("", "") if row.deviation is None else (f"{row.deviation:.4g}", f"{row.held_to:.4g}")
+    not_given = arguments.not_given(row)
+    shown = (_shown(each) if each is not None else not_given or "-" for each in (row.target, row.golden))
+    return (value, *shown, *figures, _word(row, arguments.differ(row), not_given))
+
+
+def _shown(item: Item) -> str:
     if item.kind == "null":
         return "null"
     if item.kind == "value":
@@ -329,11 +332,11 @@ def _shown(item: Item | None) -> str:
     return f"{item.dtype} {list(item.shape) if isinstance(item.shape, tuple) else item.shape}"
 
 
-def _word(row: Row) -> str:
-    if not row.matched:
-        return tr("no counterpart")
-    if row.differs:
+def _word(row: Row, argument_differs: bool, not_given: str) -> str:
+    if row.differs or argument_differs:
         return tr("DIFFERS")
+    if not row.matched:
+        return "" if not_given else tr("no counterpart")
     if row.misrecorded:
         return tr("agrees wherever it is used")
     return "" if row.deviation is None else tr("agrees")

@@ -17,7 +17,7 @@ from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.propagation import set_apart_by_inputs
-from msprobe_ms.comparison.pairing.arguments import CANONICAL, OPERANDS, OtherSetting, other_settings
+from msprobe_ms.comparison.pairing.arguments import OtherSetting, other_settings
 from msprobe_ms.comparison.terms import GOLDEN, PairedBy
 from msprobe_ms.dump.model import Dump
 
@@ -50,9 +50,7 @@ class OtherSettings:
         target, golden = node.pair.target, node.pair.golden
         if target is None or golden is None:
             return []
-        found = other_settings(target, golden, self._frameworks)
-        # Where several calls do what one does, axes, sizes and operands of one of them may well be others.
-        return list(filter(_is_constant, found)) if node.pair.how == PairedBy.GROUP else found
+        return other_settings(target, golden, self._frameworks, several=node.pair.how == PairedBy.GROUP)
 
     def limit(self, row: Row, node: Node, *, agreed_at_first: bool) -> float | None:
         """Return the deviation of a result that error in what its call takes in may explain; None: any.
@@ -80,12 +78,6 @@ class OtherSettings:
         ours = step[0].entries.get(target.name) if target is not None else None
         theirs = step[1].entries.get(golden.name) if golden is not None else None
         return other_settings(ours, theirs, self._frameworks) if ours is not None and theirs is not None else []
-
-
-def _is_constant(setting: OtherSetting) -> bool:
-    """Whether it is a float that is no operand, as an epsilon: it means the same in whatever calls."""
-    values = (*setting.target, *setting.golden)
-    return CANONICAL.get(setting.name) not in OPERANDS and all(isinstance(each, float) for each in values)
 
 
 def _taken(node: Node) -> float:

@@ -64,10 +64,24 @@ Plain = bool | int | float | str
 
 
 class Stated(NamedTuple):
-    """An argument as a call states it: its own name, and one value or several; None where it is no plain value."""
+    """An argument as a call states it: its own name, and one value or several; None where it is no plain value.
+
+    ``items``    what holds it in the dump; none where it is an attribute or left out
+    ``default``  whether the call left it out
+    """
 
     name: str
     values: tuple[Plain, ...] | None
+    items: Sequence[Item] = ()
+    default: bool = False
+
+
+class SameArgument(NamedTuple):
+    """One argument as the two calls state it, and whether that means different things."""
+
+    target: Stated
+    golden: Stated
+    differs: bool
 
 
 class OtherSetting(NamedTuple):
@@ -78,29 +92,63 @@ class OtherSetting(NamedTuple):
     golden: tuple[Plain, ...]
 
 
-def other_settings(target: Entry, golden: Entry, frameworks: tuple[str, str]) -> list[OtherSetting]:
-    """Return the settings of two counterpart calls that differ in value, in the target's order."""
-    # A place without a name means the same in one function alone.
-    same = _function(target) == _function(golden) and apis_of(frameworks[0]) == apis_of(frameworks[1])
+def other_settings(
+    target: Entry, golden: Entry, frameworks: tuple[str, str], *, several: bool = False
+) -> list[OtherSetting]:
+    """Return the settings of two counterpart calls that differ in value, in the target's order.
+
+    ``several``: as `same_arguments` takes it
+    """
+    same = _are_one_function(target, golden, frameworks)
     if same and target.attributes == golden.attributes and not any(map(_holds_plain, (target, golden))):
         return []  # as of most calls, of which no more need be read
+    return [
+        OtherSetting(mine.name, mine.values, other.values)
+        for mine, other, differs in same_arguments(target, golden, frameworks, several=several)
+        if differs and mine.values is not None and other.values is not None
+    ]
+
+
+def same_arguments(
+    target: Entry, golden: Entry, frameworks: tuple[str, str], *, several: bool = False
+) -> Iterator[SameArgument]:
+    """Yield the arguments that both of two counterpart calls have, by whatever name, in the target's order.
+
+    ``several``: several calls do what one does. Axes, sizes and operands of one of them may well be others; a float
+    that is no operand, as an epsilon, means the same in whatever calls.
+    """
+    named_alike = _are_one_function(target, golden, frameworks)
     ours, theirs = stated(target, frameworks[0]), stated(golden, frameworks[1])
     shapes = [_first_shape(entry) for entry in (target, golden)]
-    found = []
     for name, mine in ours.items():
         other = theirs.get(name)
-        if other is None or mine.values is None or other.values is None or name in _WITHOUT_EFFECT:
-            continue
-        if name.startswith(_UNNAMED) and not same:
+        if other is None or (name.startswith(_UNNAMED) and not named_alike):
             continue
         if name == _SHARE and mine.name != other.name:
             continue
-        if name == _AXES and (shapes[0] is None or shapes[0] != shapes[1]):
-            continue  # of another layout other axes are right
-        axes = len(shapes[0]) if name == _AXES and shapes[0] is not None else 0
-        if _differ(mine.values, other.values, axes):
-            found.append(OtherSetting(mine.name, mine.values, other.values))
-    return found
+        if several and (name in OPERANDS or not _are_floats(mine, other)):
+            continue
+        yield SameArgument(mine, other, name not in _WITHOUT_EFFECT and _say_different(name, mine, other, shapes))
+
+
+def _say_different(name: str, mine: Stated, other: Stated, shapes: Sequence[tuple[int, ...] | None]) -> bool:
+    if mine.values is None or other.values is None:
+        return False
+    axes = 0
+    if name == _AXES:
+        if shapes[0] is None or shapes[0] != shapes[1]:
+            return False  # of another layout other axes are right
+        axes = len(shapes[0])
+    return _differ(mine.values, other.values, axes)
+
+
+def _are_floats(mine: Stated, other: Stated) -> bool:
+    return all(isinstance(each, float) for each in (*(mine.values or (None,)), *(other.values or (None,))))
+
+
+def _are_one_function(target: Entry, golden: Entry, frameworks: tuple[str, str]) -> bool:
+    """Whether a place without a name means the same in both: it does in one function alone."""
+    return _function(target) == _function(golden) and apis_of(frameworks[0]) == apis_of(frameworks[1])
 
 
 def names_in_order(name: EntryName, framework: str) -> list[str]:
@@ -127,12 +175,12 @@ def stated(entry: Entry, framework: str) -> dict[str, Stated]:
         name = place if keyword else _name(place, parameters)
         values = [item.maximum for item in items if item.kind == "value"]
         plain = tuple(value for value in values if isinstance(value, (bool, int, float, str)))
-        found[_canonical(name)] = Stated(name, plain if len(plain) == len(items) else None)
+        found[_canonical(name)] = Stated(name, plain if len(plain) == len(items) else None, items)
     for name, value in (entry.attributes or {}).items():
         found.setdefault(_canonical(name), Stated(name, _attribute(value)))
     for name, default in parameters:
         if isinstance(default, (bool, int, float, str)):
-            found.setdefault(_canonical(name), Stated(name, (default,)))
+            found.setdefault(_canonical(name), Stated(name, (default,), default=True))
     if (how := found.get("pad_mode")) is not None and how.values != ("pad",):
         for name in ("padding", "pad"):  # which then says nothing of how much is padded
             found.pop(name, None)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Pair, Row, Tables
+from msprobe_ms.comparison.pairing.argument_rows import pair_arguments
 from msprobe_ms.comparison.pairing.borders import pair_within_borders
 from msprobe_ms.comparison.pairing.calls import pair_tensors
 from msprobe_ms.comparison.pairing.elsewhere import mark_compared_elsewhere
@@ -63,6 +64,7 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
             )
             if rows or not entry.items:
                 pairs.append(Pair(None, entry, rows))
+    pair_arguments(pairs, (target.framework, golden.framework))
     pair_within_borders(pairs, target.entries, golden.entries)
     mark_compared_elsewhere(pairs)
     return pairs

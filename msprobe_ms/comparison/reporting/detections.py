@@ -26,6 +26,7 @@ from msprobe_ms.comparison.reporting.advice_texts import (
 )
 from msprobe_ms.comparison.reporting.files import compared_count
 from msprobe_ms.comparison.reporting.mapping_advice import mapping_advice
+from msprobe_ms.comparison.reporting.reasons import why_beyond
 from msprobe_ms.comparison.terms import TARGET, Verdict
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
 from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_sentence
@@ -231,25 +232,9 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
     if comparison.random:
         without += random_advice(comparison.random[0].target)
     if survey.differing:
-        if comparison.origins:
-            advice = tr("Fix the first origin above and compare again: most other errors come from it.")
-        else:
-            advice = tr(
-                "No node is the origin of an error: the column Explained By says why each differs (none: slow drift). "
-                "First compare the first step from one checkpoint, in one precision."
-            )
-        number, first = survey.differing
-        many = tr(
-            "{counted}, of {compared} compared; the first is {first}.",
-            counted=_counted(survey.differings),
-            compared=compared_count(comparison),
-            first=first,
-        )
-        told = tr("{many}{without} {advice}", many=many, without=without, advice=advice)
-        # What is explained is not suspected.
-        if comparison.verdict != Verdict.DIVERGENT:
-            return Finding(CONSISTENCY, None, "NA", told)
-        return Finding(CONSISTENCY, number, first, told)
+        if comparison.origins or comparison.verdict == Verdict.DIVERGENT:
+            return Finding(CONSISTENCY, *survey.differing, _differing(comparison, survey, without))
+        return Finding(CONSISTENCY, None, "NA", _explained(comparison, survey, without))  # and so not suspected
     if comparison.origins:  # a gradient that one side has not
         return Finding(
             CONSISTENCY,
@@ -283,6 +268,37 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
     return Finding(
         CONSISTENCY, None, "NA", tr("{agree}{without} {advice}", agree=agree, without=without, advice=advice)
     )
+
+
+def _differing(comparison: Comparison, survey: _Survey, without: str) -> str:
+    """What to do where errors are left."""
+    advice = (
+        tr("Fix the first origin above and compare again: most other errors come from it.")
+        if comparison.origins
+        else tr(
+            "No node is the origin of an error: the column Explained By says why each differs (none: slow drift). "
+            "First compare the first step from one checkpoint, in one precision."
+        )
+    )
+    many = tr(
+        "{counted}, of {compared} compared; the first is {first}.",
+        counted=_counted(survey.differings),
+        compared=compared_count(comparison),
+        first=survey.differing[1] if survey.differing else "",
+    )
+    return tr("{many}{without} {advice}", many=many, without=without, advice=advice)
+
+
+def _explained(comparison: Comparison, survey: _Survey, without: str) -> str:
+    """Why values are beyond their tolerances in a comparison that finds no error, and what to do in spite of that."""
+    many = tr(
+        "{why}. No origin of an error was found among the {compared} values compared; the column Explained By says the "
+        "reason of each (none: slow drift).",
+        why=why_beyond(comparison.rows),
+        compared=compared_count(comparison),
+    )
+    advice = tr("If the results still differ, first compare the first step from one checkpoint, in one precision.")
+    return tr("{many}{without} {advice}", many=many, without=without, advice=advice)
 
 
 def _counted(count: int) -> str:

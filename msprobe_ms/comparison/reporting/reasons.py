@@ -13,7 +13,7 @@ from msprobe_ms.support.translation import tr, tr_count, tr_join
 REASONS = {
     "": tr("small errors add up"),
     "ReLU switching": tr("rounding decides the side of a ReLU"),
-    "agreed in the first step": tr("rounding grows with updates"),
+    "growth since the first step": tr("rounding grows with updates"),
     "aligned updates": tr("updates point the same way"),
     "calls across borders": tr("they are computed elsewhere"),
     "condition of the loss": tr("the loss amplifies rounding"),
@@ -42,12 +42,17 @@ _TOLD = 2
 
 def differing_lines(rows: Iterable[Row]) -> Iterator[str]:
     """Say how many values are beyond their tolerances and why, and where each is told; nothing where none is."""
-    by = Counter(row.explained_by for row in rows if row.differs)
-    if not by:
+    if not (told := why_beyond(rows)):
         return
-    beyond = tr_count("1 value is beyond its tolerance", "{count} values are beyond their tolerances", by.total())
-    yield _with_reasons(beyond, by)
+    yield tr("  {line}", line=told)
     yield tr("  the reason of each is in the table's column Explained By; --node NAME tells more of one")
+
+
+def why_beyond(rows: Iterable[Row]) -> str:
+    """Return how many values are beyond their tolerances and why; "" where none is."""
+    by = Counter(row.explained_by for row in rows if row.differs)
+    beyond = tr_count("1 value is beyond its tolerance", "{count} values are beyond their tolerances", by.total())
+    return _with_reasons(beyond, by) if by else ""
 
 
 def most_let_pass(rows: Iterable[Row]) -> tuple[float, str]:
@@ -72,15 +77,15 @@ def withdrawn_lines(rows: Iterable[Row]) -> Iterator[str]:
             "{count} values are beyond their tolerances and are not judged",
             by.total(),
         )
-        yield _with_reasons(beyond, by)
+        yield tr("  {line}", line=_with_reasons(beyond, by))
 
 
 def _with_reasons(beyond: str, by: Counter[str]) -> str:
     ranked = by.most_common()
     if len(by) == 1:
-        return tr("  {beyond} because {why}", beyond=beyond, why=REASONS[ranked[0][0]])
+        return tr("{beyond} because {why}", beyond=beyond, why=REASONS[ranked[0][0]])
     parts = [tr("{count} because {why}", count=count, why=REASONS[name]) for name, count in ranked[:_TOLD]]
     if others := [count for _, count in ranked[_TOLD:]]:
         reasons = tr_count("1 other reason", "{count} other reasons", count=len(others))
         parts.append(tr("{count} for {reasons}", count=sum(others), reasons=reasons))
-    return tr("  {beyond}: {why}", beyond=beyond, why=tr_join(", ", parts))
+    return tr("{beyond}: {why}", beyond=beyond, why=tr_join(", ", parts))

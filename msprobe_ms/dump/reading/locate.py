@@ -173,26 +173,34 @@ def find_dumps(path: Path) -> dict[str, Path]:
 
 def _not_there(path: Path) -> DumpFormatError:
     """Name the halves of a step that is looked for beside them."""
-    halves = [half for half in _HALVES if (path.parent / half / path.name).is_dir()]
-    if not halves:
-        return DumpFormatError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED))
-    named = tr_list(f"{half}/{path.name}" for half in halves)
-    return DumpFormatError(
-        tr(
-            "{path}: no such folder: what ran in graphs and what ran outside of them have a folder each, here {named}; "
-            "give one of them, or {root}, which holds both",
-            path=path,
-            named=named,
-            root=path.parent,
-        )
-    )
+    if where := beside_halves(path):
+        return DumpFormatError(tr("{path}: no such folder: {where}", path=path, where=where))
+    return DumpFormatError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED))
 
 
 def _no_dump(path: Path, folders: list[Path]) -> DumpFormatError:
     found = tr("found folders {names}", names=_names(folders)) if folders else tr("found no folder")
     if (empty := _innermost(path)) != path:
         found = tr("{folder} holds no dump.json", folder=empty.relative_to(path))
-    return DumpFormatError(tr("{path}: no dump in it: {found}; {accepted}", path=path, found=found, accepted=_ACCEPTED))
+    what = beside_halves(path) or _ACCEPTED
+    return DumpFormatError(tr("{path}: no dump in it: {found}; {accepted}", path=path, found=found, accepted=what))
+
+
+def beside_halves(path: Path) -> str:
+    """Say where the halves of a step are that lie beside the folder that ``path`` is or is in; "" where none do.
+
+    A run that ended before it met a graph leaves a folder of the step there.
+    """
+    step = next((folder for folder in (path, *path.parents) if _STEP.fullmatch(folder.name)), None)
+    halves = [half for half in _HALVES if step is not None and (step.parent / half / step.name).is_dir()]
+    if step is None or not halves:
+        return ""
+    return tr(
+        "what ran in graphs and what ran outside of them have a folder each, here {named}; give one of them, or "
+        "{root}, which holds both",
+        named=tr_list(f"{half}/{step.name}" for half in halves),
+        root=step.parent,
+    )
 
 
 def _innermost(folder: Path) -> Path:

@@ -159,19 +159,27 @@ class JitHooks(PatchHooks):
             return None
 
     def _say_what_is_hidden(self, compiled: CompiledCall) -> None:
-        if self._tapped:
-            return
-        names = [(self._modules and self._modules.base_of(module)) or name for name, module in compiled.modules()]
-        if not names:
-            return
-        shown = listed(names, most=20)
-        self._errors.note(
-            tr(
-                "{prefix}.{name} runs as one compiled graph; what is inside has no entries of its own: "
-                "{shown}. {how_to_uncompile}",
-                prefix=PREFIX,
-                name=compiled.name,
-                shown=shown,
-                how_to_uncompile=self._framework.how_to_uncompile,
+        names: list[str] = []
+        if not self._tapped:
+            names = [(self._modules and self._modules.base_of(module)) or name for name, module in compiled.modules()]
+        how = self._framework.how_to_uncompile
+        if names:
+            self._errors.note(
+                tr(
+                    "{prefix}.{name} runs as one compiled graph; what is inside has no entries of its own: "
+                    "{shown}. {how_to_uncompile}",
+                    prefix=PREFIX,
+                    name=compiled.name,
+                    shown=listed(names, most=20),
+                    how_to_uncompile=how,
+                )
             )
-        )
+        elif self._entries and compiled.group is None:
+            self._errors.tell(
+                tr(
+                    "API calls inside compiled graphs are not recorded; each run of a graph is one call, "
+                    "{prefix}.NAME. {how_to_uncompile}",
+                    prefix=PREFIX,
+                    how_to_uncompile=how,
+                )
+            )

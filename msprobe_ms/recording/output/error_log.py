@@ -54,6 +54,12 @@ class ErrorLog:
             self._warned_before.add(text)
             logger.warning("%s", text)
 
+    def tell(self, text: str) -> None:
+        """Say the first time, in the training's log alone, what a user should expect; nothing of a step's is lost."""
+        if text not in self._warned_before:
+            self._warned_before.add(text)
+            logger.info("%s", text)
+
     def warn_of_count(self, folder: Path | None = None) -> None:
         """Warn of how many errors there were; their log is in ``folder``, its own where none is given."""
         if self.count:

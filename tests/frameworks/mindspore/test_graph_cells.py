@@ -503,3 +503,25 @@ def test_a_forked_child_ends_a_step_whose_files_a_thread_writes(dump_path: Path,
     step = read_step(dump_path)
     assert step.data
     assert all("data_name" in leaf for _, leaf in leaves(step.data))
+
+
+def test_what_is_compiled_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture, compiled: Any) -> None:
+    caplog.set_level("INFO")
+    net = nn.Dense(2, 2)
+    x = Tensor(np.ones((2, 2), np.float32))
+
+    @ms.jit
+    def halved(x: Any) -> Any:
+        return net(x) / 2
+
+    for number, (run, named) in enumerate(
+        [
+            (net, "Cell.Dense"),
+            (halved, "the function halved"),
+            (ms.jit(ms.value_and_grad(net)), "a step of Dense"),
+        ]
+    ):
+        caplog.clear()
+        with recording(net, tmp_path / str(number), level="L0"):
+            run(x)
+        assert f"MindSpore compiles {named} as a graph" in caplog.text

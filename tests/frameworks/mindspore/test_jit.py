@@ -350,7 +350,11 @@ def test_a_compiled_cell_of_a_net(
     if level != "L1":
         assert len(step.calls("Cell.block.CompiledBlock")) == 4
         assert len(step.calls("Cell.head.Dense")) == 4
+    calls = "API calls inside compiled graphs are not recorded; each run of a graph is one call, Jit.NAME. Set MS_JIT=0"
+    assert caplog.text.count(calls) == (level == "mix"), "once, where calls outside are recorded"
     if level != "L1":
+        graph_of = "MindSpore compiles Cell.block.CompiledBlock as a graph, and msprobe_ms records the Cells in it"
+        assert caplog.text.count(graph_of) == 1
         inside = read_step(dump_path / "graph")
         assert len(inside.calls("Cell.block.fc.Dense")) == 4
         assert inside.construct["Cell.block.fc.Dense.forward.1"] == "Cell.block.CompiledBlock.forward.1"

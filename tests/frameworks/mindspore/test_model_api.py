@@ -184,3 +184,11 @@ def test_an_evaluation_between_epochs_is_not_spoken_of(ms: Any, dump_path: Path,
     assert not [record for record in caplog.records if "Model.eval" in record.message]
     for step in (1, 3):
         assert "Cell.0.fc1.Dense.forward.0" in read_step(dump_path, step).data, "the network given to start, still"
+
+
+def test_an_optimizer_of_its_own_graph_is_none_that_is_recorded(ms: Any, dump_path: Path, caplog: Any) -> None:
+    """`Model` compiles the optimizer alone; no Cell of the network's is in there, and nothing is said of a graph."""
+    caplog.set_level("INFO")
+    train(Net(), [MsprobeStep(PrecisionDebugger(write_config(dump_path, level="mix")))])
+    assert "recording every step" in caplog.text
+    assert "as a graph" not in caplog.text and "compiled graph" not in caplog.text

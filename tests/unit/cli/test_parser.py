@@ -59,3 +59,19 @@ def test_a_folder_that_cannot_be_written_is_known_before_the_work(
     with pytest.raises(SystemExit):  # nothing is read: there is no such dump
         main(["compare", "-tp", "nowhere", "-gp", "nowhere", "-o", str(tmp_path / "file" / "out")])
     assert "error: argument -o/--output_path: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["config_check -c a b", "compare_weights a b", "grad_compare a b"])
+def test_help_says_that_the_file_is_needed_where_the_command_cannot_do_without(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, *given = command.split()
+    with pytest.raises(SystemExit):
+        main([name, "-h"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "[-lm YAML]" in told and "-lm YAML, --layer_mapping YAML renames of children; `msprobe compare" in told
+    assert main([name, *given, "-lm"]) == 2
+    assert f"{name}: -lm needs a file: " in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["compare", "-h"])
+    assert "[-lm [YAML]]" in " ".join(capsys.readouterr().out.split()), "which finds renames itself"

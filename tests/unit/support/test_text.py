@@ -7,6 +7,7 @@ import logging
 import pickle
 import re
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -80,3 +81,17 @@ def test_columns_are_below_each_other_in_either_language() -> None:
     rows = [("数据项", "偏差", ""), ("output.0", "0.5", "舍入误差")]
     assert list(table_lines(rows)) == ["  数据项    偏差", "  output.0  0.5   舍入误差"]
     assert list(table_lines([*rows[:1], ("x", "0.25", "")], right=True)) == ["  数据项  偏差", "       x  0.25"]
+
+
+def test_a_log_names_what_is_below_the_current_folder_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = f"{tmp_path}_2/dump, /mnt{tmp_path}/x and {tmp_path}"
+    message = f'{tmp_path}/dump/step0: see "{tmp_path}/dump/a log"，在{tmp_path}/x；beside {others}'
+    assert message in logged(message)
+    monkeypatch.chdir(tmp_path)
+    assert logged(message).endswith(f'] dump/step0: see "dump/a log"，在x；beside {others}\n')
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert message in logged(message)

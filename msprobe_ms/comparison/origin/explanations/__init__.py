@@ -60,7 +60,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
 
 #: Their names, which files hold in English, as messages.
 NAMES = (
-    tr("agreed in the first step"),
+    tr("growth since the first step"),
     tr("aligned updates"),
     tr("results agree"),
     tr("step agrees"),

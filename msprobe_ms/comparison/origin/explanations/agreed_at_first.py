@@ -29,7 +29,7 @@ _FAR = 0.05
 class AgreedAtFirst:
     """Inputs and results of calls that agreed in the first recorded step, once parameters were updated."""
 
-    name: ClassVar[str] = "agreed in the first step"
+    name: ClassVar[str] = "growth since the first step"
     phase: ClassVar[Phase] = Phase.WALK
 
     def __init__(self, evidence: Evidence) -> None:

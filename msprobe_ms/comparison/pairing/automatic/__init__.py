@@ -118,8 +118,14 @@ class Alignment:
             for child in children
             if f"{parent}.{child}" in last
         }
-        lines = [*rule_lines(self.rules, self._notes, words), *map(translated, self._remarks())]
-        return translated(_HEAD) + "\n".join(lines) + "\n"
+        lines = [translated(_HEAD).rstrip("\n"), *rule_lines(self.rules, self._notes, words)]
+        if self._needs_no_rule:  # an empty file is thought to be a mistake, an empty mapping is not
+            lines = ["{}"]
+        return "\n".join([*lines, *map(translated, self._remarks())]) + "\n"
+
+    @property
+    def _needs_no_rule(self) -> bool:
+        return bool(self.pairs) and not self.rules
 
     def exchanges(self) -> str:
         """Which modules hold each other's weights, in words; "" where none do."""
@@ -128,10 +134,17 @@ class Alignment:
         return tr("these weights look exchanged: {circles}", circles=shown) if circles else ""
 
     def _remarks(self) -> Iterator[str]:
-        yield tr(
-            "# {count} modules are paired. A module without a line above has the same name on both sides.",
-            count=len(self.pairs),
-        )
+        if self._needs_no_rule:
+            yield tr(
+                "# The {count} modules that are paired have the same names on both sides: no mapping is needed. Lines "
+                "of your own stand in place of the braces above.",
+                count=len(self.pairs),
+            )
+        else:
+            yield tr(
+                "# {count} modules are paired. A module without a line above has the same name on both sides.",
+                count=len(self.pairs),
+            )
         same = [
             (sure, module) for module, (other, sure) in self.pairs.items() if other[0] == module[0] and sure < _SURE
         ]

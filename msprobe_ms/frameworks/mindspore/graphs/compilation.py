@@ -16,12 +16,15 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import mindspore
+from mindspore import nn
 
 from msprobe_ms.frameworks.graph_observer import Described, GraphObserver, Layout, Tapped, Unknown
 from msprobe_ms.frameworks.mindspore.graphs.marking import MarkedGraphs, plain_construct
 from msprobe_ms.frameworks.mindspore.graphs.seeds import next_seeds, put_back
+from msprobe_ms.frameworks.mindspore.training import networks_of
 from msprobe_ms.support.interruptions import interrupts, suppress_own
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr
 
 _FLOATS = ("Float16", "Float32", "Float64", "BFloat16", "Complex64", "Complex128")
@@ -98,7 +101,7 @@ class CompiledTaps(MarkedGraphs):
                 put_back(seeds)
                 if not self._may_be_tapped(operators, gradient_outside=gradient_outside):
                     return plain(phase, *others)
-                self._tell_what_to_expect()
+                self._tell_what_to_expect(compiled)
                 try:
                     with self.tapping(gradient_outside=gradient_outside):
                         return plain(phase, *others)
@@ -115,16 +118,28 @@ class CompiledTaps(MarkedGraphs):
 
         return compile
 
-    def _tell_what_to_expect(self) -> None:
+    def _tell_what_to_expect(self, compiled: Any) -> None:
         """Say once, before MindSpore warns of callbacks that it optimized away itself, that this is no mistake."""
         if not self._has_told:
             self._has_told = True
             logger.info(
                 tr(
-                    "MindSpore compiles a part of this step as a graph, and msprobe_ms records it by callbacks in the "
-                    "graph. If MindSpore warns 'Some side effect nodes were eliminated by mistake', ignore it"
+                    "MindSpore compiles {what} as a graph, and msprobe_ms records the Cells in it by callbacks in the "
+                    "graph. If MindSpore warns 'Some side effect nodes were eliminated by mistake', ignore it",
+                    what=self._named(compiled),
                 )
             )
+
+    def _named(self, compiled: Any) -> str:
+        """What a user calls a Cell, as the dump does, or a function; of MindSpore's own the networks that it runs."""
+        if isinstance(compiled, nn.Cell):
+            known = {id(cell): name for name, cell in self._modules}
+            return known.get(id(compiled), type(compiled).__name__)
+        if str(getattr(compiled, "__module__", "")).startswith("mindspore."):
+            networks = [type(each).__name__ for each in networks_of(compiled, None)]
+            return tr("a step of {networks}", networks=listed(networks)) if networks else tr("a part of this step")
+        name = getattr(compiled, "__qualname__", "").rpartition("<locals>.")[2]
+        return tr("the function {name}", name=name) if name else tr("a part of this step")
 
     @property
     def _marking(self) -> str:

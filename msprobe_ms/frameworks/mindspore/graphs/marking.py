@@ -94,11 +94,14 @@ class MarkedGraphs(ABC):
         return generate_arguments_key
 
     def _compiling_what_runs(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what compiles instead of ``original``: a graph that is written to a file has nothing of ours in it."""
+        """Return what compiles instead of ``original``.
+
+        A graph that is written to a file has nothing of ours in it, nor has an optimizer that the script calls itself.
+        """
         ours = self._compiling(original)
 
         def compile(executor: Any, compiled: Any, args: Any, kwargs: Any, phase: str, *others: Any) -> Any:
-            compiling = original if phase.startswith(_WRITTEN) else ours
+            compiling = original if phase.startswith(_WRITTEN) or is_optimizer(compiled) else ours
             return compiling(executor, compiled, args, kwargs, phase, *others)
 
         return compile

@@ -15,7 +15,7 @@ from mindspore import Tensor, ops
 
 from msprobe_ms.frameworks.graph_observer import UpdateObserver
 from msprobe_ms.frameworks.mindspore.graphs.callbacks import DONE, unpacked
-from msprobe_ms.frameworks.mindspore.graphs.marking import MarkedGraphs, is_optimizer, plain_construct
+from msprobe_ms.frameworks.mindspore.graphs.marking import MarkedGraphs, plain_construct
 from msprobe_ms.frameworks.mindspore.graphs.seeds import next_seeds, put_back
 from msprobe_ms.frameworks.mindspore.graphs.source import NOTHING, SINGLE, callback, form_of
 from msprobe_ms.frameworks.mindspore.training import OPTIMIZERS
@@ -65,8 +65,6 @@ class OptimizerTaps(MarkedGraphs):
     def _compiling(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def compile(executor: Any, compiled: Any, args: Any, kwargs: Any, phase: str, *others: Any) -> Any:
             plain = partial(original, executor, compiled, args, kwargs, phase, *others)
-            if is_optimizer(compiled):  # which the script calls itself
-                return plain()
             seeds, was_compiled = next_seeds(), executor.has_compiled(phase.replace(self._marking, ""))
             try:
                 with self._tapping():

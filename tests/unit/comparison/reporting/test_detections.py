@@ -25,6 +25,7 @@ from msprobe_ms.comparison.reporting.detections import (
     detect,
 )
 from msprobe_ms.comparison.reporting.profiles import PROFILES, judge
+from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Item
 
 ARRAY = np.linspace(1, 2, 8, dtype=np.float32)
@@ -208,6 +209,18 @@ def test_later_suspects_may_be_consequences() -> None:
 def test_drift_without_an_origin() -> None:
     finding = found(call("Functional.relu.0", 1 + 4.5e-6, 1 + 8e-6))[CONSISTENCY]
     assert "slow drift" in finding.advice
+
+
+def test_values_that_are_explained_are_said_to_be() -> None:
+    finding = found(call("Functional.relu.0", 1 + 4.5e-6, 1 + 8e-6))[CONSISTENCY]
+    assert (finding.row, finding.suspect) == (None, "NA")
+    assert finding.advice.startswith(
+        "1 value is beyond its tolerance because the call amplifies rounding. No origin of an error was found among "
+    )
+    comparison = judged(call("Functional.relu.0", 1 + 4.5e-6, 1 + 8e-6))
+    comparison.verdict = Verdict.DIVERGENT
+    *_, finding = detect(comparison)
+    assert finding.advice.startswith("1 value is beyond its tolerance, of 2 compared; the first is Functional.relu.0.")
 
 
 def test_the_file(tmp_path: Path) -> None:

@@ -236,3 +236,16 @@ def test_a_step_of_two_halves_is_not_beside_them(tmp_path: Path) -> None:
             f"{tmp_path}/step0: no such folder: what ran in graphs and what ran outside of them have a folder each, "
             f"here graph/step0, pynative/step0; give one of them, or {tmp_path}, which holds both"
         )
+
+
+def test_an_empty_step_leads_to_the_halves_beside_it(tmp_path: Path) -> None:
+    """As a run leaves it that ended before it met a graph."""
+    for half in ("graph", "pynative"):
+        complete(tmp_path / half / "step0" / "rank0")
+    (tmp_path / "step0" / "rank0").mkdir(parents=True)
+    for find in (find_dumps, find_places):
+        for place in ("step0", "step0/rank0"):
+            with pytest.raises(DumpFormatError) as raised:
+                find(tmp_path / place)
+            assert "no dump in it" in str(raised.value)
+            assert f"here graph/step0, pynative/step0; give one of them, or {tmp_path}, which" in str(raised.value)

@@ -8,12 +8,16 @@ from compare_parts import dump, tensor
 
 from msprobe_ms.arrays.sketch import encode, sketch
 from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.model import Allowance, Row
+from msprobe_ms.comparison.origin.allowances import describe_allowances
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.explanations.agreed_at_first import AgreedAtFirst
 from msprobe_ms.comparison.origin.search import find_origins
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.dump.model import Dump
+from msprobe_ms.support.translation import speaking, translated
 
 RANDOM = np.random.default_rng(7)
 DATA, WEIGHT, ERROR, OTHER = (RANDOM.standard_normal((20, 30)).astype(np.float32) for _ in range(4))
@@ -100,3 +104,13 @@ def test_what_code_between_layers_makes_of_a_result_is_no_data() -> None:
 
 def test_data_that_is_given_later_does_not_drift() -> None:
     assert found_in_two(step_of_two(1e-5, 2e-5, mean=0.02)) == [f"{HEAD}.input.0"]
+
+
+def test_its_name_says_what_it_forgives() -> None:
+    item = tensor("output.0", [2.0])
+    row = Row(item, item, deviation=2e-5, tolerance=1e-5)
+    row.explained = Allowance(AgreedAtFirst.name, 1e-4)
+    told = describe_allowances(row, [(AgreedAtFirst.name, row.explained)])
+    assert told == "explained by growth since the first step (up to 0.0001)"
+    with speaking("zh"):
+        assert translated(told).startswith("由“首个 step 之后的误差增长”解释")

@@ -535,3 +535,14 @@ def test_what_the_user_says_of_a_module_counts_before_what_was_found() -> None:
     assert pairs["layers.0.norm1", "LayerNorm"].module == ("blocks.0.post_norm", "LayerNorm")
     assert ("layers.0.norm2", "LayerNorm") not in pairs
     assert pairs["head", "Dense"].how == "automatic"
+
+
+def test_equal_names_need_no_mapping_and_the_file_that_says_so_is_no_mistake(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    alignment = align_modules(dump_of("mindspore", encoder()), dump_of("pytorch", encoder()))
+    file = tmp_path / "layer.yaml"
+    file.write_text(alignment.text(), encoding="utf-8")
+    assert "have the same names on both sides: no mapping is needed" in alignment.text()
+    assert load_mappings(layer=file).layer == {}
+    assert not caplog.records
