@@ -44,6 +44,12 @@ class Kind(Enum):
     COLLECTIVE = "collective"
 
 
+#: Kinds of which it is known how far error that they take in may set their results apart.
+BOUNDED = frozenset(
+    {Kind.LINEAR, Kind.NORM, Kind.CHANNEL_NORM, Kind.BATCH_NORM, Kind.ACTIVATION, Kind.SUM, Kind.MEAN, Kind.PART}
+    | {Kind.SOFTMAX}
+)
+
 #: By name in lower case without underscores: MindSpore's, PyTorch's and what users call theirs (``LlamaRMSNorm``).
 _PATTERNS = (
     (Kind.RANDOM, r".*dropout\w*|.*droppath|stochasticdepth|rand\w*|(log|standard|truncated|parameterized)?normal|"

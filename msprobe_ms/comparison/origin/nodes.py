@@ -15,7 +15,7 @@ from msprobe_ms.arrays.metrics import COSINE
 from msprobe_ms.comparison.fingerprints import fingerprint
 from msprobe_ms.comparison.measuring.deviation import holds_fill, is_filled
 from msprobe_ms.comparison.model import Effect, Pair, Row
-from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
+from msprobe_ms.comparison.origin.layer_kinds import BOUNDED, Kind, kind_of
 from msprobe_ms.comparison.statistics import have_sketches, no_gradient, non_finite_ends
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Item
@@ -127,13 +127,23 @@ class Node:
         return self._kind
 
     def _find_kind(self) -> Kind:
-        kind = kind_of(self.parsed)
-        if self.parsed is not None and self.parsed.is_root and any(child.is_module for child in self.children):
-            kind = Kind.OTHER  # what a net is called says nothing of one layer: RandLANet, Uniformer
+        kind = Kind.OTHER if self._holds_other_layers else kind_of(self.parsed)
         if kind is Kind.OTHER and self.pair.how == PairedBy.GROUP and self.pair.golden is not None:
             kind = kind_of(self.pair.golden.parsed)  # the last of several calls does not tell what all of them are
         # A dropout of probability 0 draws nothing; what the other side then gives out else is not by right.
         return Kind.OTHER if kind is Kind.RANDOM and any(map(self._passes_on, (TARGET, GOLDEN))) else kind
+
+    @property
+    def _holds_other_layers(self) -> bool:
+        """Whether layers run inside that its name does not tell of: a net is a RandLANet, a GELU holds a Linear."""
+        if self.parsed is None:
+            return False
+        if self.parsed.is_root:
+            return any(child.is_module for child in self.children)
+        kind = kind_of(self.parsed)
+        return kind in BOUNDED and any(
+            child.is_module and any(child.rows("parameters")) and child.kind is not kind for child in self.children
+        )
 
     @property
     def passes_on(self) -> bool:

@@ -8,6 +8,8 @@ import pytest
 from compare_nodes import BLOCK, CARRIED, FAULT, NEXT, REST, node, only, origins
 
 from msprobe_ms.comparison.model import Pair, Row
+from msprobe_ms.comparison.origin.connected_nodes import nodes_of
+from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import error_ratio
 
 
@@ -256,3 +258,11 @@ def test_what_a_net_is_called_does_not_make_it_random() -> None:
     net = "Cell.RandLANet.forward.0"
     inside = node("Cell.a.Dense.forward.0", net, input_0=0.0, output_0=REST)
     assert only(inside, node(net, None, input_0=0.0, output_0=FAULT)).kind == "computation"
+
+
+def test_a_module_called_after_a_function_is_judged_by_the_layers_in_it() -> None:
+    for name, kind in (("GELU", Kind.OTHER), ("LoraLinear", Kind.LINEAR)):
+        outer = f"Cell.net.a.{name}.forward.0"
+        inner = node("Cell.net.a.proj.Dense.forward.0", outer, input_0=0.0, parameters_weight=CARRIED, output_0=REST)
+        nodes = nodes_of([inner, node(outer, None, input_0=0.0, output_0=REST)])
+        assert [each.kind for each in nodes if each.name == outer] == [kind]
