@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, takewhile
@@ -233,8 +233,14 @@ class _Calls:
             each for each in all_entries if each.name in counterparts or each.parsed is None or not each.parsed.is_root
         ]
         self._entries, self._counterparts = entries, counterparts
-        self._places = {each.name: number for number, each in enumerate(entries)}
-        self._by_name = {each.name: each for each in entries}
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {each.name: number for number, each in enumerate(self._entries)}
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Entry]:
+        return {each.name: each for each in self._entries}
 
     def unpaired_before(self, entry: Entry) -> Iterator[Entry]:
         """The unpaired calls in the direction of ``entry`` before it, the last first; calls inside it are none."""

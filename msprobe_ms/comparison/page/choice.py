@@ -47,7 +47,8 @@ def _ranks(comparison: Comparison, rows: Rows, calls: Calls) -> npt.NDArray[np.f
     """How much each row matters."""
     starts = rows.starts
     ranks = np.fromiter((min(error_ratio(row), _LARGEST) for row in rows.rows), float, len(rows))
-    ranks[[not row.matched for row in rows.rows]] += 2.0
+    target, golden = rows.sides
+    ranks[~(target.present & golden.present)] += 2.0
     for call, pair in enumerate(comparison.pairs):
         if pair.target is not None and pair.target.parsed is not None and pair.target.parsed.is_module:
             ranks[starts[call] : starts[call + 1]] += [row.state == "output" for row in pair.rows]

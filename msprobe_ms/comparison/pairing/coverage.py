@@ -26,9 +26,14 @@ _FEW = 0.25
 
 def anything_compared(pairs: Sequence[Pair]) -> bool:
     """Return whether any value was compared; a loss beside calls says of none of them which it stands beside."""
-    compared = [pair for pair in pairs if any(row.matched for row in pair.rows)]
-    losses = [pair for pair in compared if pair.target is not None and is_loss(pair.target.parsed)]
-    return len(compared) > len(losses) or (bool(losses) and len(pairs) == len(losses))
+    compared = (pair for pair in pairs if _is_compared(pair))
+    if any(pair.target is None or not is_loss(pair.target.parsed) for pair in compared):
+        return True
+    return bool(pairs) and all(map(_is_compared, pairs))  # losses alone were recorded
+
+
+def _is_compared(pair: Pair) -> bool:
+    return any(row.matched for row in pair.rows)
 
 
 def is_incomplete(pairs: Sequence[Pair]) -> bool:
