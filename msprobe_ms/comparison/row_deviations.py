@@ -23,14 +23,24 @@ class RowDeviations(NamedTuple):
     """What measuring and the search for origins left in rows, a place for each.
 
     ``values``   their deviations; NaN where nothing was compared
+    ``held_to``  the deviations up to which they are held to agree; NaN where nothing was compared
     ``known``    whether there is a deviation
     ``differs``, ``misrecorded``  as of a ``Row``, where it has a deviation
     """
 
     values: npt.NDArray[np.float64]
+    held_to: npt.NDArray[np.float64]
     known: Mask
     differs: Mask
     misrecorded: Mask
+
+    @property
+    def ratios(self) -> npt.NDArray[np.float64]:
+        """The error ratios: 0 where there is nothing to compare or the record alone differs."""
+        with np.errstate(all="ignore"):
+            ratios = np.where(self.held_to > 0, self.values / self.held_to, np.inf)
+        ratios[(self.values == 0) | np.isnan(self.held_to) | ~self.known | self.misrecorded] = 0.0
+        return ratios
 
 
 def deviations_of(rows: Sequence[Row]) -> RowDeviations:
@@ -43,5 +53,5 @@ def deviations_of(rows: Sequence[Row]) -> RowDeviations:
     misrecorded = np.zeros(len(rows), np.bool_)
     for place, row in enumerate(rows):
         if (explained := row.explained) is not None and explained.effect in _DECIDE and judged[place]:
-            differs[place], misrecorded[place] = row.differs, row.misrecorded
-    return RowDeviations(values, known, differs, misrecorded)
+            differs[place], misrecorded[place], bounds[place] = row.differs, row.misrecorded, row.held_to
+    return RowDeviations(values, bounds, known, differs, misrecorded)

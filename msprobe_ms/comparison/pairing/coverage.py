@@ -90,8 +90,8 @@ def expected_alone(pairs: Sequence[Pair]) -> tuple[set[str], set[str]]:
     framework's own parts of a layer that has a counterpart (``LSTM`` runs ``_DynamicLSTM``); or they are the model
     itself, which the other side did not record, as its parameters are all in modules below it.
     """
-    ours = {pair.target.name for pair in pairs if pair.target is not None and pair.how in _RIGHTLY_ALONE}
-    theirs = {pair.golden.name for pair in pairs if pair.golden is not None and pair.how in _RIGHTLY_ALONE}
+    rightly = [pair for pair in pairs if pair.how in _RIGHTLY_ALONE]
+    ours, theirs = ({entry.name for entry in side(rightly)} for side in (_targets, _goldens))
     alone = [pair for pair in pairs if not pair.matched]
     if not alone:
         return ours, theirs
