@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from msprobe_ms.arrays.statistics import Statistic
+from msprobe_ms.comparison.row_deviations import RowDeviations, deviations_of
 from msprobe_ms.comparison.row_items import RowItems, items_of
 from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
-from msprobe_ms.comparison.terms import TARGET, Mode, PairedBy, RowColour, Side, Stage, Verdict
+from msprobe_ms.comparison.terms import TARGET, Effect, Mode, PairedBy, RowColour, Side, Stage, Verdict
 from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import is_fused
@@ -26,23 +27,6 @@ __all__ = ["Allowance", "Comparison", "Effect", "Metrics", "Origin", "OriginKind
 Tables = tuple[ItemTable, ItemTable]
 
 _NO_COLOUR = RowColour.NONE
-
-
-class Effect(Enum):
-    """What an allowance means for a value and for what is computed from it.
-
-    ``PASSES``     the value differs by no more than is explained; what is computed from it inherits the difference
-    ``NO_EFFECT``  it differs by right, and what is computed from it does not
-    ``NO_ERROR``   the record alone differs, not what was computed
-    ``HOLDS``      less is explained than the tolerance allows, and the value differs by more
-    ``RANDOM``     it differs by right, and hides what follows
-    """
-
-    PASSES = "passes"
-    NO_EFFECT = "no effect"
-    NO_ERROR = "no error"
-    HOLDS = "holds"
-    RANDOM = "random"
 
 
 class Allowance(NamedTuple):
@@ -374,6 +358,11 @@ class Comparison:
     def sides(self) -> tuple[RowItems, RowItems]:
         """The items of target and golden, a place for each row."""
         return items_of(self.rows)
+
+    @cached_property
+    def deviations(self) -> RowDeviations:
+        """How far the rows are apart, a place for each."""
+        return deviations_of(self.rows)
 
     @cached_property
     def alone(self) -> tuple[int, int]:

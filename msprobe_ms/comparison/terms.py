@@ -143,3 +143,20 @@ class BesideGraph:
 
     nothing_outside: bool
     updated: bool
+
+
+class Effect(Enum):
+    """What an allowance means for a value and for what is computed from it.
+
+    ``PASSES``     the value differs by no more than is explained; what is computed from it inherits the difference
+    ``NO_EFFECT``  it differs by right, and what is computed from it does not
+    ``NO_ERROR``   the record alone differs, not what was computed
+    ``HOLDS``      less is explained than the tolerance allows, and the value differs by more
+    ``RANDOM``     it differs by right, and hides what follows
+    """
+
+    PASSES = "passes"
+    NO_EFFECT = "no effect"
+    NO_ERROR = "no error"
+    HOLDS = "holds"
+    RANDOM = "random"

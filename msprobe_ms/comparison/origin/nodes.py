@@ -307,6 +307,12 @@ def is_of_all_elements(row: Row) -> bool:
     return is_measured(row) or _is_estimated(row)
 
 
+def is_compared_whole(node: Node) -> bool:
+    """Whether a module takes in tensors, all elements of each of which were compared."""
+    rows = [row for row in node.rows("input") if row.is_tensor(TARGET)]
+    return node.is_module_call and bool(rows) and all(map(is_of_all_elements, rows)) and node.ratio_in < math.inf
+
+
 def _is_estimated(row: Row) -> bool:
     numbers = row.numbers
     if numbers is not None and not all(table.has_sketches for table in numbers[0]):  # no item need be made

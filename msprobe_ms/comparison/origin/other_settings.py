@@ -43,10 +43,15 @@ class OtherSettings:
         return self._found[node]
 
     def _find(self, node: Node) -> list[OtherSetting]:
-        if node.is_module or node.kind in _RANDOM:
+        if node.is_module:
             return []
         if node.is_backward:
-            return [each for forward in node.context for each in self.of(forward)]
+            found = [each for forward in node.context for each in self.of(forward)]
+        else:
+            found = self._of_call(node)
+        return [] if found and node.kind in _RANDOM else found
+
+    def _of_call(self, node: Node) -> list[OtherSetting]:
         target, golden = node.pair.target, node.pair.golden
         if target is None or golden is None:
             return []

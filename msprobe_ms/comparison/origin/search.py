@@ -25,12 +25,11 @@ from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedE
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.inheritance import fill_inheritance
 from msprobe_ms.comparison.origin.layer_kinds import Kind
-from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_compared_whole
 from msprobe_ms.comparison.origin.other_settings import OtherSettings
 from msprobe_ms.comparison.origin.propagation import DRIFT, bitwise_floor
 from msprobe_ms.comparison.origin.protocols import Cause, Explanation, Found, Phase, Surveyed
 from msprobe_ms.comparison.origin.wrong_at_first import WrongAtFirst
-from msprobe_ms.comparison.terms import TARGET
 from msprobe_ms.dump.names import beginnings, parse_entry
 
 
@@ -174,18 +173,26 @@ class Walk:
             self._note(found)
         if self._amplification is not None:
             self._amplification.passed(node)
+        self._note_reached(node)
+        if not node.is_module:
+            node.forget()  # which nobody asks for any more: of a million calls that takes 80 MB
+        return True
+
+    def _note_reached(self, node: Node) -> None:
+        """Note the largest error ratio at a node that what comes after it may be computed from."""
+        inside = self._inside.get(node.parent, 0.0)
+        at_most = max(node.ratio_in, node.ratio_parameters, node.ratio_out)
+        if 0 < at_most <= min(inside, self.largest_ratio) and not node.ratio_without_effect:
+            return  # as of nearly all behind an origin: nothing becomes larger by it
         given = 0.0 if node.is_parameter_gradient or node.is_loss else node.ratio_out_of_one_form
         reached = max(node.ratio_in_of_one_form, node.ratio_parameters, given)
-        self._inside[node.parent] = max(self._inside.get(node.parent, 0.0), reached)
+        self._inside[node.parent] = max(inside, reached)
         if node.ratio_without_effect:
             noise = max(node.ratio_without_effect, reached)
             self._noise[node.parent] = max(self._noise.get(node.parent, 0.0), noise)
         else:
             self.largest_ratio = max(self.largest_ratio, reached)
-        if not node.is_module:
-            node.forget()  # which nobody asks for any more: of a million calls that takes 80 MB
         self._equal_layers += not reached and node.kind in (Kind.LINEAR, Kind.NORM, Kind.CHANNEL_NORM, Kind.BATCH_NORM)
-        return True
 
     def judge(self, node: Node) -> Found | None:
         """The first cause that speaks of ``node``; None where nothing is wrong with it."""
@@ -309,7 +316,7 @@ class Walk:
         all of that was compared, or parameters were updated, it is anything computed before.
         """
         around = node.parent
-        if node.is_backward or self.evidence.updated or around is None or not _is_compared_whole(around):
+        if node.is_backward or self.evidence.updated or around is None or not is_compared_whole(around):
             return self.largest_ratio
         return min(self.largest_ratio, max(around.ratio_in, around.ratio_parameters, self._inside.get(around, 0.0)))
 
@@ -385,12 +392,6 @@ def _limited(allowance: Allowance | None, limit: float | None) -> Allowance | No
 def _begins_here(allowance: Allowance) -> bool:
     """Whether what an explanation lets pass may have come into being in the call itself: it says how much may."""
     return math.isfinite(allowance.up_to) and allowance.by != InheritedError.name
-
-
-def _is_compared_whole(node: Node) -> bool:
-    """Whether a module takes in tensors, all elements of each of which were compared."""
-    rows = [row for row in node.rows("input") if row.is_tensor(TARGET)]
-    return node.is_module_call and bool(rows) and all(map(is_of_all_elements, rows)) and node.ratio_in < math.inf
 
 
 def _stands_alone(node: Node, origin: Origin) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, takewhile
@@ -186,7 +186,7 @@ def _holds(node: Node, state: str, wanted: Fingerprint, side: Side) -> Row | Non
 
 
 class _Results:
-    """What the calls of one side gave out, to be found by fingerprint: as hashes, for there may be millions.
+    """What the calls of one side gave out, to be found by norm: as hashes, for there may be millions.
 
     ``given``: the rows of results, with the places of their nodes.
     """
@@ -195,8 +195,8 @@ class _Results:
         self._nodes, self._side = nodes, side
         hashes, places = array("q"), array("l")
         for place, row in given:
-            if (known := fingerprint(row, side)) is not None:
-                hashes.append(hash(known))
+            if (norm := norm_of(row, side)) is not None:
+                hashes.append(hash(norm))
                 places.append(place)
         by_hash = np.argsort(np.frombuffer(hashes, np.int64), kind="stable") if hashes else np.empty(0, np.int64)
         self._hashes = np.array(hashes, np.int64)[by_hash]
@@ -204,7 +204,7 @@ class _Results:
 
     def last_before(self, node: Node, wanted: Fingerprint, above: Container[Node]) -> Node | None:
         """The last call before ``node`` that gave out this tensor, and is none of those ``above``."""
-        begin, end = (int(np.searchsorted(self._hashes, hash(wanted), side)) for side in ("left", "right"))
+        begin, end = (int(np.searchsorted(self._hashes, hash(wanted[-1]), side)) for side in ("left", "right"))
         before = bisect_left(self._nodes, node.order, key=lambda other: other.order)
         end = begin + int(np.searchsorted(self._places[begin:end], before))
         for number in range(end - 1, begin - 1, -1):
@@ -233,8 +233,14 @@ class _Calls:
             each for each in all_entries if each.name in counterparts or each.parsed is None or not each.parsed.is_root
         ]
         self._entries, self._counterparts = entries, counterparts
-        self._places = {each.name: number for number, each in enumerate(entries)}
-        self._by_name = {each.name: each for each in entries}
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {each.name: number for number, each in enumerate(self._entries)}
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Entry]:
+        return {each.name: each for each in self._entries}
 
     def unpaired_before(self, entry: Entry) -> Iterator[Entry]:
         """The unpaired calls in the direction of ``entry`` before it, the last first; calls inside it are none."""

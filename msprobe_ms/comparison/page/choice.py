@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.comparison.model import Comparison, Pair
-from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.page.calls import Calls
 from msprobe_ms.comparison.page.rows import Rows
 
@@ -46,8 +45,9 @@ def findings(comparison: Comparison) -> Sequence[Pair]:
 def _ranks(comparison: Comparison, rows: Rows, calls: Calls) -> npt.NDArray[np.float64]:
     """How much each row matters."""
     starts = rows.starts
-    ranks = np.fromiter((min(error_ratio(row), _LARGEST) for row in rows.rows), float, len(rows))
-    ranks[[not row.matched for row in rows.rows]] += 2.0
+    ranks = np.minimum(rows.deviations.ratios, _LARGEST)
+    target, golden = rows.sides
+    ranks[~(target.present & golden.present)] += 2.0
     for call, pair in enumerate(comparison.pairs):
         if pair.target is not None and pair.target.parsed is not None and pair.target.parsed.is_module:
             ranks[starts[call] : starts[call + 1]] += [row.state == "output" for row in pair.rows]

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from msprobe_ms.comparison.model import Allowance, Comparison, Row
 from msprobe_ms.comparison.origin.allowances import describe_allowances
 from msprobe_ms.comparison.page.calls import Calls
+from msprobe_ms.comparison.row_deviations import RowDeviations
 from msprobe_ms.comparison.row_items import RowItems
 from msprobe_ms.page.columns import Codes, Columns, floats, rounded
 from msprobe_ms.support.translation import tr, translated, translator
@@ -32,7 +33,7 @@ class Rows:
 
     def __init__(self, comparison: Comparison, calls: Calls) -> None:
         self.starts = np.cumsum([0, *(len(pair.rows) for pair in comparison.pairs)])
-        self.rows, self.sides = comparison.rows, comparison.sides
+        self.rows, self.sides, self.deviations = comparison.rows, comparison.sides, comparison.deviations
         self._calls = calls
 
     def __len__(self) -> int:
@@ -43,10 +44,10 @@ class Rows:
 
         ``told``: the rows whose reasons are told; None for all.
         """
-        judged, results, places = _Judged(self.rows), Codes(""), self._calls.places
+        judged, results, places = _Judged(self.rows, self.deviations), Codes(""), self._calls.places
         begun = [places.get(row.inherited_from, -1) + 1 if row.inherited_from else 0 for row in self.rows]
         columns.add("row_flags", judged.flags | self._item_flags())
-        columns.add("row_deviation", rounded(floats(judged.deviations, judged.missing), _BITS))
+        columns.add("row_deviation", rounded(floats(self.deviations.values, ~self.deviations.known), _BITS))
         columns.add("row_tolerance", np.array(judged.tolerance, np.uint16), dictionary="tolerances")
         columns.add_json("tolerances", judged.tolerances.values)
         columns.add("row_explained", judged.explained)
@@ -96,22 +97,20 @@ class Rows:
 class _Judged:
     """What measuring and the search for origins left in rows, in columns."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Row], deviations: RowDeviations) -> None:
         self.tolerances, self.explanations = Codes(None), Codes("")
-        deviations, held_to = [row.deviation for row in rows], [row.tolerance for row in rows]
-        self.deviations, bounds = np.array(deviations, np.float64), np.array(held_to, np.float64)
-        self.missing = np.array([each is None for each in deviations], np.bool_)
-        compared = ~self.missing & np.array([each is not None for each in held_to], np.bool_)
-        flags = bytearray(np.where(compared & ~(self.deviations <= bounds), DIFFERS, 0).astype(np.uint8))
+        held_to = [row.tolerance for row in rows]
         explained = bytearray(len(rows))
         for number, row in enumerate(rows):
-            if row.explained is not None and compared[number]:
-                held_to[number] = row.held_to
-                flags[number] = (MISRECORDED if row.misrecorded else 0) | (DIFFERS if row.differs else 0)
-                if by := row.explained_by:
-                    flags[number] |= EXPLAINED
-                    explained[number] = self.explanations.code(by)
-        self.flags, self.explained = np.frombuffer(flags, np.uint8), np.frombuffer(explained, np.uint8)
+            if row.explained is None or row.deviation is None or row.tolerance is None:
+                continue
+            held_to[number] = row.held_to
+            if by := row.explained_by:
+                explained[number] = self.explanations.code(by)
+        self.explained = np.frombuffer(explained, np.uint8)
+        self.flags = np.where(deviations.differs, DIFFERS, 0).astype(np.uint8)
+        self.flags[self.explained > 0] |= EXPLAINED
+        self.flags[deviations.misrecorded] |= MISRECORDED
         exact = Codes()
         codes = exact.codes(held_to)
         told = self.tolerances.codes(each and float(f"{each:.{_DIGITS}g}") for each in exact.values)

@@ -26,9 +26,14 @@ _FEW = 0.25
 
 def anything_compared(pairs: Sequence[Pair]) -> bool:
     """Return whether any value was compared; a loss beside calls says of none of them which it stands beside."""
-    compared = [pair for pair in pairs if any(row.matched for row in pair.rows)]
-    losses = [pair for pair in compared if pair.target is not None and is_loss(pair.target.parsed)]
-    return len(compared) > len(losses) or (bool(losses) and len(pairs) == len(losses))
+    compared = (pair for pair in pairs if _is_compared(pair))
+    if any(pair.target is None or not is_loss(pair.target.parsed) for pair in compared):
+        return True
+    return bool(pairs) and all(map(_is_compared, pairs))  # losses alone were recorded
+
+
+def _is_compared(pair: Pair) -> bool:
+    return any(row.matched for row in pair.rows)
 
 
 def is_incomplete(pairs: Sequence[Pair]) -> bool:
@@ -85,8 +90,8 @@ def expected_alone(pairs: Sequence[Pair]) -> tuple[set[str], set[str]]:
     framework's own parts of a layer that has a counterpart (``LSTM`` runs ``_DynamicLSTM``); or they are the model
     itself, which the other side did not record, as its parameters are all in modules below it.
     """
-    ours = {pair.target.name for pair in pairs if pair.target is not None and pair.how in _RIGHTLY_ALONE}
-    theirs = {pair.golden.name for pair in pairs if pair.golden is not None and pair.how in _RIGHTLY_ALONE}
+    rightly = [pair for pair in pairs if pair.how in _RIGHTLY_ALONE]
+    ours, theirs = ({entry.name for entry in side(rightly)} for side in (_targets, _goldens))
     alone = [pair for pair in pairs if not pair.matched]
     if not alone:
         return ours, theirs

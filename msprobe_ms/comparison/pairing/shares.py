@@ -18,6 +18,8 @@ from msprobe_ms.dump.names import FORWARD, is_update
 
 #: Module or function of the target, of the golden, and what paired them.
 Together = tuple[str, str, str]
+#: The parts of a name without the number of the call.
+Parts = tuple[str, ...]
 
 
 def shares_of(pairs: Sequence[Pair]) -> Shares:
@@ -85,11 +87,14 @@ def outermost(paths: Sequence[str]) -> list[str]:
 
 def paired_with(pairs: Iterable[Pair]) -> list[tuple[Together, int]]:
     """Return which module or function was paired with which and by what, each with its number of calls."""
-    counts: Counter[Together] = Counter()
+    counts: Counter[tuple[Parts, Parts, PairedBy]] = Counter()
     for pair in pairs:
         if pair.target is not None and pair.golden is not None and _is_forward(pair.target):
-            counts[_without_index(pair.target), _without_index(pair.golden), str(pair.how or "name")] += 1
-    return list(counts.items())
+            counts[_parts(pair.target), _parts(pair.golden), pair.how] += 1
+    told: Counter[Together] = Counter()
+    for (target, golden, how), count in counts.items():
+        told[_joined(target), _joined(golden), str(how or "name")] += count
+    return list(told.items())
 
 
 def lone_values(pairs: Iterable[Pair]) -> tuple[dict[str, int], dict[str, int]]:
@@ -124,7 +129,13 @@ def _is_function(entry: Entry | None) -> bool:
 
 
 def _without_index(entry: Entry) -> str:
+    return _joined(_parts(entry))
+
+
+def _parts(entry: Entry) -> Parts:
     parsed = entry.parsed
-    if parsed is None:
-        return entry.name
-    return ".".join(filter(None, (parsed.prefix, parsed.name, parsed.class_name)))
+    return (entry.name,) if parsed is None else (parsed.prefix, parsed.name, parsed.class_name)
+
+
+def _joined(parts: Parts) -> str:
+    return ".".join(filter(None, parts))

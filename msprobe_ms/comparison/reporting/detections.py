@@ -9,7 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row
@@ -27,6 +31,7 @@ from msprobe_ms.comparison.reporting.advice_texts import (
 from msprobe_ms.comparison.reporting.files import compared_count
 from msprobe_ms.comparison.reporting.mapping_advice import mapping_advice
 from msprobe_ms.comparison.reporting.reasons import why_beyond
+from msprobe_ms.comparison.row_items import Mask
 from msprobe_ms.comparison.terms import TARGET, Verdict
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, beginnings, parse_entry
 from msprobe_ms.support.translation import tr, tr_count, tr_join, tr_sentence
@@ -95,41 +100,57 @@ def detect(comparison: Comparison) -> Iterator[Finding]:
 
 def _survey(comparison: Comparison) -> _Survey:
     survey = _Survey()
+    (target, golden), deviations, rows = comparison.sides, comparison.deviations, comparison.rows
+    numbers = 1 + np.cumsum(target.present)  # of the lines in the table
+    for place in np.flatnonzero(target.present & target.non_finite & ~golden.non_finite).tolist():
+        _note_odd(survey, int(numbers[place]), rows[place])
+    differing = np.flatnonzero(target.present & deviations.differs)
+    survey.differings = len(differing)
+    for place in differing[:1].tolist():
+        survey.differing = int(numbers[place]), _name(rows[place])
+    compared = target.present & deviations.known
+    survey.compared = int(np.count_nonzero(compared))
+    survey.withdrawn = int(np.count_nonzero(compared & deviations.misrecorded))
+    gradients = compared & _of_directions(comparison, BACKWARD, PARAMETERS_GRAD)
+    survey.gradients_differ = bool((gradients & deviations.differs).any())
+    given = compared & _of_directions(comparison, FORWARD)
+    given &= np.fromiter((row.state == "output" for row in rows), np.bool_, len(rows))
+    agreeing = np.flatnonzero(given & ~deviations.differs)
+    _note_origins(survey, comparison, numbers, int(agreeing[0]) if len(agreeing) else len(rows))
+    _note_last(survey, comparison, given)
+    return survey
+
+
+def _of_directions(comparison: Comparison, *directions: str) -> Mask:
+    """The rows of calls whose target is of one of these directions."""
+    pairs = comparison.pairs
+    return np.repeat([_direction(pair) in directions for pair in pairs], [len(pair.rows) for pair in pairs])
+
+
+def _note_origins(survey: _Survey, comparison: Comparison, numbers: npt.NDArray[np.intp], agreed: int) -> None:
+    """Fill what there is to say of the origins; ``agreed``: the place of the first output that agrees."""
     origins = {origin.target for origin in comparison.origins[:_TOLD]}
     entries = {beginning for name in origins for beginning in beginnings(name)}
-    agreed, last_pair, last = False, None, None
-    target, golden = comparison.sides
-    number, odd = 1, iter((target.non_finite & ~golden.non_finite).tolist())
+    begin = 0
     for pair in comparison.pairs:
-        is_named = pair.target is not None and pair.target.name in entries
-        direction = _direction(pair)
-        is_gradient, is_forward = direction in (BACKWARD, PARAMETERS_GRAD), direction == FORWARD
-        for row, is_odd in zip(pair.rows, odd, strict=False):
-            if not row.in_target:
-                continue
-            number += 1  # of the line in the table
-            differs = row.differs
-            if is_odd:
-                _note_odd(survey, number, row)
-            if differs:
-                survey.differing, survey.differings = survey.differing or (number, _name(row)), survey.differings + 1
-            if is_named and pair.target is not None and (name := _name(row)) in origins:
-                survey.rows[name], survey.after_agreement[name] = number, agreed
-                survey.enclosing[name] = pair.target.parent or ""
-            if row.deviation is None:
-                continue
-            survey.compared += 1
-            survey.withdrawn += row.misrecorded
-            if is_gradient:
-                survey.gradients_differ = survey.gradients_differ or differs
-            elif is_forward and row.state == "output":
-                agreed = agreed or not differs
-                if _has_elements(row):
-                    if pair is not last_pair:
-                        last_pair, survey.last_differs = pair, False
-                    last, survey.last_differs = row, survey.last_differs or differs
-    survey.last = _name(last) if last is not None else ""
-    return survey
+        if pair.target is not None and pair.target.name in entries:
+            for place, row in enumerate(pair.rows, begin):
+                if row.in_target and (name := _name(row)) in origins:
+                    survey.rows[name], survey.after_agreement[name] = int(numbers[place]), agreed < place
+                    survey.enclosing[name] = pair.target.parent or ""
+        begin += len(pair.rows)
+
+
+def _note_last(survey: _Survey, comparison: Comparison, given: Mask) -> None:
+    """Fill what there is to say of the last of the outputs that were given."""
+    several = (place for place in np.flatnonzero(given)[::-1].tolist() if _has_elements(comparison.rows[place]))
+    if (last := next(several, None)) is None:
+        return
+    survey.last = _name(comparison.rows[last])
+    starts = np.cumsum([0, *(len(pair.rows) for pair in comparison.pairs)])
+    begin = starts[np.searchsorted(starts, last, "right") - 1]
+    of_call = takewhile(lambda place: place >= begin, several)
+    survey.last_differs = bool(comparison.deviations.differs[[last, *of_call]].any())
 
 
 def _note_odd(survey: _Survey, number: int, row: Row) -> None:

@@ -90,9 +90,11 @@ def is_provable(origin: Origin, target: Dump) -> bool:
     parsed = entries[name].parsed if name is not None else None
     if name is None or parsed is None or parsed.direction == DEBUG or is_update(parsed) or origin.kind not in _PROVABLE:
         return False
+    if not parsed.is_module:
+        return True
     call = str(parsed.in_direction(FORWARD))
     inside = [each.parsed for each in entries.values() if call in ancestors(entries, each.name)]
-    return not parsed.is_module or not inside or any(each is not None and not each.is_module for each in inside)
+    return not inside or any(each is not None and not each.is_module for each in inside)
 
 
 def judgement_lines(outcome: Outcome, command: Sequence[str] = ()) -> Iterator[str]:

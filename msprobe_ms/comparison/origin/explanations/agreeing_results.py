@@ -144,6 +144,8 @@ class AgreeingResults(Surveyed):
         following: dict[tuple[bool, Node | None], Node] = {}
         found = set[Node]()
         taken_wrongly = set[tuple[Fingerprint | None, Fingerprint | None]]()
+        #: Calls whose inputs are not yet among these: where no module comes out right, nobody asks for them.
+        others: list[Node] = []
         for node in reversed(nodes):
             place = node.is_backward, node.parent
             after = following.get(place)
@@ -151,13 +153,22 @@ class AgreeingResults(Surveyed):
                 following[place] = node
             if node not in differing:
                 continue
-            results = (fingerprints(row) for row in self._differing(node) if row.state == "output")
-            if after is not None and self._is_right(after) and taken_wrongly.isdisjoint(results):
-                found.add(node)
-            elif not (self._is_right(node) or self._is_inside_right(node)):
-                given = (fingerprints(row) for row in self._differing(node) if row.state == "input")
-                taken_wrongly.update(each for each in given if None not in each)
+            if after is not None and self._is_right(after):
+                taken_wrongly.update(self._taken_wrongly(others))
+                others.clear()
+                results = (fingerprints(row) for row in self._differing(node) if row.state == "output")
+                if taken_wrongly.isdisjoint(results):
+                    found.add(node)
+                    continue
+            others.append(node)
         return found
+
+    def _taken_wrongly(self, nodes: Iterable[Node]) -> Iterator[tuple[Fingerprint | None, Fingerprint | None]]:
+        """The inputs that differ of those of ``nodes`` that do not come out right."""
+        for node in nodes:
+            if not (self._is_right(node) or self._is_inside_right(node)):
+                given = (fingerprints(row) for row in self._differing(node) if row.state == "input")
+                yield from (each for each in given if None not in each)
 
 
 def _is_used_rightly(node: Node) -> bool:

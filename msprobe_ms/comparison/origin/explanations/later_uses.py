@@ -5,7 +5,7 @@ Tools that record the gradient of ``cross_entropy`` with respect to its inner lo
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
@@ -26,24 +26,26 @@ class LaterUses(Surveyed):
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
-        doubted: dict[Fingerprint, list[tuple[Node, Row]]] = defaultdict(list)
         first = next((place for place, node in enumerate(evidence.nodes) if node.ratio_out > 1), len(evidence.nodes))
-        for node in islice(evidence.nodes, first, None):
-            if node.ratio_out > 1:
-                for row in node.rows("output"):
-                    if error_ratio(row) > 1 and (key := fingerprint(row)) is not None:
-                        doubted[key].append((node, row))
+        norms = {norm_of(row) for _, row in _doubted(evidence.nodes, first)}
         # Where each was taken in last, and where last in disagreement.
         last: dict[Fingerprint, int] = {}
         last_differing: dict[Fingerprint, int] = {}
-        norms = {key[-1] for key in doubted}
-        for node in islice(evidence.nodes, first + 1, None) if doubted else ():
+        for node in islice(evidence.nodes, first + 1, None):
             for row in node.pair.rows:
                 if row.state == "input" and norm_of(row) in norms and row.matched and (key := fingerprint(row)):
                     last[key] = node.order
                     if error_ratio(row) > 1:
                         last_differing[key] = node.order
-        for key, records in doubted.items():
-            for node, row in records:
-                if last.get(key, -1) > node.order >= last_differing.get(key, -1):
-                    self.let_pass(row, node)
+        for node, row in _doubted(evidence.nodes, first) if last else ():
+            if (key := fingerprint(row)) is not None and last.get(key, -1) > node.order >= last_differing.get(key, -1):
+                self.let_pass(row, node)
+
+
+def _doubted(nodes: Sequence[Node], first: int) -> Iterator[tuple[Node, Row]]:
+    """The outputs that differ, from the ``first`` node that has any; gone through twice, as they may be millions."""
+    for node in islice(nodes, first, None):
+        if node.ratio_out > 1:
+            for row in node.rows("output"):
+                if error_ratio(row) > 1:
+                    yield node, row

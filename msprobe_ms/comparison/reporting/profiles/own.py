@@ -6,7 +6,6 @@ column of msprobe means bear its title, so that scripts find them; Result comes 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -95,13 +94,14 @@ def judge(comparison: Comparison) -> None:
     origins = {origin.target: origin for origin in (*comparison.random, *comparison.origins)}
     named = {beginning for name in origins for beginning in beginnings(name)}
     plainly, uncoloured = _plain_rows(comparison), RowColour.NONE
+    differing = iter(comparison.deviations.differs.tolist())
     kept = sum(len(pair.rows) for pair in comparison.pairs) <= _KEPT_REASONS
     for pair in comparison.pairs:
         is_named = pair.target is not None and pair.target.name in named
         whole = origins.get(pair.target.name) if is_named and pair.target else None
-        for row, plain in zip(pair.rows, plainly, strict=False):
-            if plain and not is_named and row.deviation != math.inf and not (row.misrecorded or row.measured):
-                row.result, row.reason = _plainly_judged(pair, row, kept=kept) if row.differs else (AGREES, "")
+        for row, plain, differs in zip(pair.rows, plainly, differing, strict=False):
+            if plain and not is_named and not row.measured:
+                row.result, row.reason = _plainly_judged(pair, row, kept=kept) if differs else (AGREES, "")
             else:
                 target = row.target
                 origin = _origin_of(row, target, origins, whole) if is_named else None
@@ -110,14 +110,15 @@ def judge(comparison: Comparison) -> None:
 
 
 def _plain_rows(comparison: Comparison) -> Iterator[bool]:
-    """Of each row whether nothing is to be said but how far apart the two are, if that is finite and judged at all.
+    """Of each row whether nothing is to be said but how far apart the two are, by finite figures.
 
     It is of most, by what the dumps' columns hold.
     """
     if comparison.mode != Mode.STATISTICS:
         return repeat(False)
     target, golden = comparison.sides
-    compared = np.fromiter((row.deviation is not None for row in comparison.rows), np.bool_, len(comparison.rows))
+    deviations = comparison.deviations
+    compared = deviations.known & (deviations.values != np.inf) & ~deviations.misrecorded
     # Where their distance is finite, the golden holds no NaN or infinity if the target does not.
     plain = where_sorts(comparison.sides, _alike) & compared & target.regular & golden.regular
     return iter((plain & ~target.non_finite).tolist())
