@@ -12,6 +12,7 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.reading.items import TensorSource
+from msprobe_ms.dump.reading.locate import folder_of, parts_of
 from msprobe_ms.frameworks.api_calls import Arguments, Value
 
 
@@ -20,7 +21,7 @@ def recorded_source(dump: Path, folder: str | None) -> Source:
 
     What is returned raises MissingTensorError and DumpFormatError, as `TensorSource.load` does.
     """
-    tensors = TensorSource(dump.parent, folder)
+    tensors = TensorSource(folder_of(parts_of(dump)[0]), folder)  # of a divided step that of what Python called
 
     def load(tensor: RecordedTensor) -> TypedArray:
         item = Item(
