@@ -34,10 +34,11 @@ def join_halves(outside: Dump, graph: Dump) -> Dump:
     """
     same = _seen_twice(outside.entries, graph.entries)
     inside = {name: entry for name, entry in graph.entries.items() if name not in same}
-    merged = list(_Order(outside.entries, graph.entries, same).merged())
+    order = _Order(outside.entries, graph.entries, same)
+    merged = list(order.merged())
     around = {
         **{id(entry): outside.entries.get(entry.parent or "") for entry in outside.entries.values()},
-        **{id(entry): same.get(entry.parent or "") or inside.get(entry.parent or "") for entry in inside.values()},
+        **{id(entry): inside.get(entry.parent or "") or order.caller(entry) for entry in inside.values()},
     }
     _number(merged, set(map(id, inside.values())), graph.entries, same)
     for entry in merged:
@@ -132,7 +133,7 @@ def _value(item: Item) -> _Value | None:
 
 
 class _Order:
-    """Finds for each outermost call of a graph the place among the entries outside where it ran."""
+    """Finds for each outermost call of a graph where it ran: before which of the entries outside, and in which."""
 
     def __init__(self, outside: Mapping[str, Entry], graph: Mapping[str, Entry], same: Mapping[str, Entry]) -> None:
         self._outside, self._graph, self._same = list(outside.values()), graph, same
@@ -153,20 +154,18 @@ class _Order:
             for name in (entry.name, *ancestors(outside, entry.name)):
                 self._begun.setdefault(name, place)
         self._ends = _ends(self._outside)
+        self._places: dict[str, int] = {}
 
     def merged(self) -> Iterator[Entry]:
         """Yield all entries; of what both halves hold, the one outside."""
         inside: dict[int, list[Entry]] = defaultdict(list)
-        places: dict[str, int] = {}
         last = 0
         for name, entry in self._graph.items():
             outermost = ([name, *(each for each in ancestors(self._graph, name) if each in self._graph)])[-1]
-            if outermost not in places:
-                places[outermost] = last = self._place(self._graph[outermost], last)
+            if outermost not in self._places:
+                self._places[outermost] = last = self._place(self._graph[outermost], last)
             if name not in self._same:
-                if name == outermost and entry.parent is None:
-                    entry.parent = self._around(entry, places[name])
-                inside[places[outermost]].append(entry)
+                inside[self._places[outermost]].append(entry)
         for place, entry in enumerate(self._outside):
             yield from (*inside[place], entry)
         yield from inside[len(self._outside)]
@@ -201,16 +200,24 @@ class _Order:
         places = (place for place in range(last, len(self._outside)) if test(self._outside[place]))
         return next(places, len(self._outside))
 
-    def _around(self, call: Entry, place: int) -> str | None:
-        """The call outside that the graph was called in, by its path: the first of that module to end afterwards."""
-        if call.parsed is None or not call.parsed.is_module or call.parsed.direction == PARAMETERS_GRAD:
+    def caller(self, entry: Entry) -> Entry | None:
+        """The call outside that a graph's call was made in, if no other of the graph is: of a compiled function, which
+        ends right after, of the module that is compiled, or by the path of the call: the first to end afterwards."""
+        name = entry.parent if entry.parent in self._same else entry.name
+        place, call = self._places.get(name or ""), self._same.get(name or "")
+        if place is None or entry.parsed is None or not entry.parsed.is_module:
             return None
-        path = call.parsed.name
+        function = self._outside[place].parsed if place < len(self._outside) else None
+        if function is not None and (function.prefix, function.direction) == (JIT, entry.parsed.direction):
+            return self._outside[place]
+        if call is not None:
+            return call
+        path = entry.parsed.name
         while path:
             path = path.rpartition(".")[0]
-            ends = self._ends.get((path, call.parsed.direction), ())
+            ends = self._ends.get((path, entry.parsed.direction), ())
             if (number := bisect_left(ends, place)) < len(ends):
-                return self._outside[ends[number]].name
+                return self._outside[ends[number]]
         return None
 
 
