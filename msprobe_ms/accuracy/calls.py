@@ -37,6 +37,7 @@ class RecordedTensor(NamedTuple):
     ``data_name``         the file with its values; None where there is none
     ``requires_grad``     whether the dump says that a gradient may flow through it
     ``place``             where it stands, ``forward.input.0``: the same call has no other of that place
+    ``entry``             the entry that holds it; "" of a call of an API
     """
 
     dtype: str
@@ -50,6 +51,7 @@ class RecordedTensor(NamedTuple):
     data_name: str | None = None
     place: str = ""
     requires_grad: bool = False
+    entry: str = ""
 
 
 class Unknown(NamedTuple):
@@ -224,10 +226,11 @@ class _Leaves:
         if not (isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)):
             return Unknown(tr("{leaf} without a shape", leaf=leaf["type"]))
         file = leaf.get("data_name")
+        statistics: dict[str, Any] = {field: leaf.get(key) for field, key in _STATISTICS.items()}
         return RecordedTensor(
             parse_dtype(str(leaf.get("dtype"))).name,
             tuple(shape),
-            **{field: leaf.get(key) for field, key in _STATISTICS.items()},
+            **statistics,
             data_name=file if isinstance(file, str) and file not in ("", "-1") else None,
             place=f"{self._direction}.{place}",
             requires_grad=leaf.get("requires_grad") is True,

@@ -64,7 +64,7 @@ def find_places(path: Path, *, quiet: bool = False) -> dict[Place, Path]:
     """
     if path.is_file():
         return {place_of(path.absolute().parent): path}
-    if dump := _dump_at(folder_of(path)):
+    if dump := dump_at(folder_of(path)):
         return {place_of(folder_of(path).absolute()): dump}
     step = _STEP.fullmatch(path.absolute().name)
     root, below = (path.parent, [path.name]) if step else (path, [])
@@ -111,8 +111,8 @@ def _halves_of(folder: Path) -> tuple[Path, Path]:
     return root / _OUTSIDE / step / folder.name, root / _GRAPH / step / folder.name
 
 
-def _dump_at(folder: Path) -> Path | None:
-    """The dump of a process's folder, whether that is there or divided; None where there is none."""
+def dump_at(folder: Path) -> Path | None:
+    """Return the dump of a process's folder, which is not there itself if its step is divided; None without a dump."""
     parts = parts_of(folder)
     if len(parts) > 1:
         return parts[0] if folder_of(parts[0]) == folder else folder / DUMP_FILES[0]
@@ -126,7 +126,7 @@ def _walk(folder: Path, layers: Sequence[Path], step: int | None, quiet: bool) -
         for layer in layers:
             _warn_of_second_writers(layer)
     for name in dict.fromkeys(inner.name for layer in layers for inner in _subfolders(layer)):
-        if dump := _dump_at(folder / name):
+        if dump := dump_at(folder / name):
             yield Place(step, name), dump
         elif (found := _STEP.fullmatch(name)) and step is None:
             yield from _walk(folder / name, [layer / name for layer in layers], int(found[1]), quiet)
@@ -166,7 +166,7 @@ def dumps_of_steps_before(path: Path) -> dict[int, Path]:
         for name in {inner.name for layer in layers for inner in _subfolders(layer)}:
             other = _STEP.fullmatch(name)
             if other is not None and int(other[1]) < int(step[1]):
-                dump = _dump_at(root / name / process.name)
+                dump = dump_at(root / name / process.name)
                 if dump is not None and dump.name in DUMP_FILES:  # else a journal alone
                     found[int(step[1]) - int(other[1])] = dump
     return found
