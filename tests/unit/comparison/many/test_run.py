@@ -10,6 +10,7 @@ import pytest
 from compare_parts import compared_steps
 from rank_dumps import call, leaf, write_dump
 
+import msprobe_ms
 from msprobe_ms.arrays.sketch import encode, sketch
 from msprobe_ms.cli import main
 from msprobe_ms.comparison.terms import Verdict
@@ -80,6 +81,16 @@ def test_what_ran_outside_of_a_graph_has_its_counterparts_beside_those_of_the_gr
     assert [each.verdict for each in found] == [Verdict.CONSISTENT] * 2
     assert [each.summary["matched"] for each in found] == [60] * 2
     assert not any(each.summary["unmatched_golden"] + each.summary["unmatched_target"] for each in found)
+
+
+def test_a_half_that_cannot_be_read_leaves_a_comparison_incomplete(tmp_path: Path) -> None:
+    write_dump(tmp_path / "target/graph/step0/rank0", graph())
+    (outside := tmp_path / "target/pynative/step0/rank0").mkdir(parents=True)
+    (outside / "dump.json").write_text("{")
+    write_dump(tmp_path / "golden/step0/rank0", graph())
+    compared = msprobe_ms.compare(tmp_path / "target", tmp_path / "golden")
+    assert compared.verdict == Verdict.INCOMPLETE
+    assert "pynative/step0/rank0/dump.json" in str(compared) and "the other half of the step is read" in str(compared)
 
 
 def test_a_step_inherits_nothing_from_one_whose_modules_no_name_pairs(tmp_path: Path) -> None:
