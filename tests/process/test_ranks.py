@@ -168,7 +168,7 @@ def test_halves_of_a_step_have_one_verdict(tmp_path: Path, capsys: pytest.Captur
         write_dump(tmp_path / name / "pynative" / "step0" / "rank0", {"Jit.Net.0.forward": jitted})
     arguments = ["-tp", tmp_path / "bad", "-gp", tmp_path / "good", "-o", tmp_path / "out", "--csv", "--exit-code"]
     assert compare(*arguments) == 1
-    assert "the error begins at" in capsys.readouterr().out
+    assert "DIVERGENT: the error begins in forward, at" in capsys.readouterr().out
     assert stems(tmp_path / "out", "*.csv") == ["compare_result"]
 
 
