@@ -78,7 +78,8 @@ def read_dump(path: Path, *, sketches: bool = True, like: Dump | None = None) ->
             problems.append(error)
     if not read:
         raise problems[0]
-    dump = join_halves(*read) if len(read) > 1 else read[0]
+    with no_garbage_collection():
+        dump = join_halves(*read) if len(read) > 1 else read[0]
     unread = (tr("{error}; the other half of the step is read", error=each) for each in problems)
     damage = tr_join("; ", [*unread, *filter(None, [dump.damage])])
     return replace(dump, path=folder_of(path) / DUMP_FILES[0], damage=damage)
