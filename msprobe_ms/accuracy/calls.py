@@ -16,6 +16,7 @@ from msprobe_ms.dump.dialects import API_PREFIXES, DIALECTS, JIT, KERNEL, MINDSP
 from msprobe_ms.dump.names import ATTRIBUTES, BACKWARD, DEBUG, FORWARD, EntryName, parse_entry
 from msprobe_ms.dump.reading.items import DEEPEST
 from msprobe_ms.dump.reading.json_stream import members
+from msprobe_ms.dump.reading.locate import parts_of
 from msprobe_ms.frameworks.api_calls import Arguments, DtypeArgument, Value
 from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.translation import tr
@@ -36,6 +37,7 @@ class RecordedTensor(NamedTuple):
     ``data_name``         the file with its values; None where there is none
     ``requires_grad``     whether the dump says that a gradient may flow through it
     ``place``             where it stands, ``forward.input.0``: the same call has no other of that place
+    ``entry``             the entry that holds it; "" of a call of an API
     """
 
     dtype: str
@@ -49,6 +51,7 @@ class RecordedTensor(NamedTuple):
     data_name: str | None = None
     place: str = ""
     requires_grad: bool = False
+    entry: str = ""
 
 
 class Unknown(NamedTuple):
@@ -113,22 +116,29 @@ class Calls:
 
 
 def read_calls(path: Path) -> Calls:
-    """Read the API calls of a dump.json.
+    """Read the API calls of a dump.json; of a divided step, as ``find_places`` gives it, those of both halves.
 
-    :raises DumpFormatError: the file cannot be read, is damaged, or is none of a dump
+    :raises DumpFormatError: a file cannot be read, is damaged, or is none of a dump
     """
     calls = Calls(path)
+    for part in parts_of(path):
+        _read(part, calls)
+    return calls
+
+
+def _read(path: Path, calls: Calls) -> None:
+    envelope: dict[str, Any] = {}
     try:
         for holder, key, value in members(path, opened="data"):
             if holder:
                 _add(calls, key, value)
             else:
-                calls.envelope[key] = value
+                envelope[key] = value
     except RecursionError as error:
         raise DumpFormatError(tr("{path}: nested deeper than {deepest} levels", path=path, deepest=DEEPEST)) from error
-    if calls.envelope.get("data") != {}:
+    if envelope.get("data") != {}:
         raise DumpFormatError(tr("{path}: has no object 'data'; accepted is the dump.json of a dump", path=path))
-    return calls
+    calls.envelope = {**envelope, **calls.envelope}  # that of what ran outside of graphs comes first
 
 
 def _add(calls: Calls, name: str, body: Any) -> None:
@@ -216,10 +226,11 @@ class _Leaves:
         if not (isinstance(shape, list) and all(type(size) is int and size >= 0 for size in shape)):
             return Unknown(tr("{leaf} without a shape", leaf=leaf["type"]))
         file = leaf.get("data_name")
+        statistics: dict[str, Any] = {field: leaf.get(key) for field, key in _STATISTICS.items()}
         return RecordedTensor(
             parse_dtype(str(leaf.get("dtype"))).name,
             tuple(shape),
-            **{field: leaf.get(key) for field, key in _STATISTICS.items()},
+            **statistics,
             data_name=file if isinstance(file, str) and file not in ("", "-1") else None,
             place=f"{self._direction}.{place}",
             requires_grad=leaf.get("requires_grad") is True,

@@ -329,7 +329,6 @@ class Comparison:
     ``updated``  whether the parameters have been through updates, so that errors of earlier steps may show
     ``earlier``  whether both sides recorded steps before this one
     ``inherits`` the earlier step whose error this one inherits, where it is known that there is one; else None
-    ``beside_graph`` it is what ran outside of a graph, next to nothing, while the graph's inside is compared apart
     ``verdict``  ``divergent``, ``incomplete`` or ``consistent``, once it was judged
     """
 
@@ -347,7 +346,6 @@ class Comparison:
     updated: bool = False
     earlier: bool = False
     inherits: int | None = None
-    beside_graph: bool = False
     verdict: Verdict = Verdict.UNJUDGED
 
     @cached_property

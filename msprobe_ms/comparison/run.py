@@ -38,10 +38,9 @@ from msprobe_ms.comparison.reporting.files import write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import judge
 from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
-from msprobe_ms.comparison.terms import BesideGraph, Mode, Verdict
+from msprobe_ms.comparison.terms import Mode, Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import is_of_training, parse_entry
-from msprobe_ms.dump.reading.locate import place_of
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.process import no_garbage_collection
@@ -103,14 +102,12 @@ def compare_dumps(
     *,
     one_of_many: bool = False,
     after: int | None = None,
-    beside: BesideGraph | None = None,
 ) -> Comparison:
     """Pair, measure and judge two dumps already read.
 
     ``one_of_many``: others are compared beside it, so that it shows no bar in a terminal when it takes long, begins no
     processes when there are many tensors, and leaves warnings of what all of them share to who compares them.
     ``after``: an earlier step of this rank that diverges; values that differ now inherit that.
-    ``beside``: what is known of the graph of the same step, which is compared apart.
 
     :raises CompareError: a dump is empty
     """
@@ -142,7 +139,7 @@ def compare_dumps(
         for side, dump in ((tr("target"), target), (tr("golden"), golden))
         if dump.damage
     ]
-    evidence = evidence_of(pairs, target, golden, mappings, updated=beside is not None and beside.updated)
+    evidence = evidence_of(pairs, target, golden, mappings)
     origins, random = split_random(find_origins(evidence))
     for node in evidence.nodes:
         node.pair.given = node.ratio_out
@@ -161,7 +158,6 @@ def compare_dumps(
     del evidence  # its nodes take as much memory as the entries
     if after is not None and any(row.differs for row in comparison.rows):
         comparison.inherits = after
-    comparison.beside_graph = beside is not None and beside.nothing_outside
     comparison.verdict = verdict_of(comparison)
     judge(comparison, profile)
     if options.log_values:
@@ -176,18 +172,13 @@ def _log_values(comparison: Comparison) -> None:
             logger.info("%s: %s", item.name, ", ".join(filter(None, (row.result, row.reason))))
 
 
-def evidence_of(
-    pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings, *, updated: bool = False
-) -> Evidence:
-    """The measured pairs of two dumps, as the search for origins takes them, and the step before, where it is there.
-
-    ``updated``: parameters have been through updates, though none is recorded here.
-    """
+def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings) -> Evidence:
+    """The measured pairs of two dumps, as the search for origins takes them, and the step before, where it is there."""
     load = partial(load_both, target.tensors, golden.tensors) if target.mode == golden.mode == Mode.TENSOR else None
     return Evidence(
         pairs, list(golden.entries.values()), load,
         damaged=bool(target.damage or golden.damage), earlier=EarlierSteps.of(target, golden, mappings),
-        frameworks=(target.framework, golden.framework), updated=updated,
+        frameworks=(target.framework, golden.framework),
     )  # fmt: skip
 
 
@@ -240,11 +231,10 @@ def compare_one(
     *,
     one_of_many: bool = False,
     after: int | None = None,
-    beside: BesideGraph | None = None,
 ) -> Outcome:
     """Compare two dumps and write their reports, whose names end with ``suffix``.
 
-    ``one_of_many``, ``after`` and ``beside`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read,
+    ``one_of_many`` and ``after`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read,
     paired or written.
     """
     ours = read_dump(target)
@@ -254,14 +244,12 @@ def compare_one(
     if options.align:
         from msprobe_ms.comparison.pairing.automatic import warn_swapped_weights, write_alignment
 
-        # Beside a graph few modules run outside of it, or none.
-        outside = one_of_many and place_of(target.absolute().parent).half == "pynative"
-        alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}", tell=not outside)
+        alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
         if not one_of_many:
             warn_swapped_weights(alignment)
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
-    comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many, after=after, beside=beside)
+    comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many, after=after)
     proposed = _proposed_mapping(ours, theirs, comparison.pairs, options.mappings.layer)
     comparison.mapped = replace(comparison.mapped, found=bool(aligned), proposed=proposed)
     tables = write_tables(
@@ -304,7 +292,7 @@ def _proposed_mapping(
 def verdict_of(comparison: Comparison) -> Verdict:
     """Judge a comparison: ``divergent``, ``incomplete`` or ``consistent``.
 
-    Divergent where there is an origin of error, nothing has a counterpart (but beside a graph), what calls take in is
+    Divergent where there is an origin of error, nothing has a counterpart, what calls take in is
     far apart though nothing random explains it, or values differ after a step that diverges. Modules of both sides
     that no name pairs are no difference: nothing is known of them yet. Consistent only when nothing differs by more
     than rounding error explains, most was compared, all that both recorded could be, both dumps are whole and end
@@ -316,8 +304,6 @@ def verdict_of(comparison: Comparison) -> Verdict:
     if comparison.damage or sides_without_values(pairs):
         return Verdict.INCOMPLETE
     if not anything_compared(pairs):
-        if comparison.beside_graph:
-            return Verdict.CONSISTENT
         unknown = all(unmatched_modules(pairs)) and not any(row.differs for row in comparison.rows)
         return Verdict.INCOMPLETE if unknown else Verdict.DIVERGENT
     if comparison.far_apart:

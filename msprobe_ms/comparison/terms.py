@@ -3,7 +3,6 @@ two sides, and what stands beside a graph."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from msprobe_ms.support.translation import tr
@@ -131,18 +130,6 @@ WORDS = (
     tr("relative euclidean distance"), tr("kl divergence"), tr("mean absolute error"),
     tr("root mean square error"), tr("mean relative error"), tr("standard deviation"),
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class BesideGraph:
-    """What the graph of a step, which is compared apart, tells of what ran outside of it.
-
-    ``nothing_outside``  next to nothing did
-    ``updated``          parameters have been through updates, by those of the graph, and the graph agrees
-    """
-
-    nothing_outside: bool
-    updated: bool
 
 
 class Effect(Enum):

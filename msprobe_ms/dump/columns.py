@@ -82,6 +82,11 @@ class ItemTable:
         """Begin an entry, to which belongs what is added from now on."""
         self.entries.append(entry)
 
+    def rename(self, number: int, entry: str) -> None:
+        """Give another name to the entry that the item belongs to."""
+        self.entries[self.owners[number]] = entry
+        self._kept.clear()
+
     def add(
         self,
         place: Place,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from msprobe_ms.config.reload import FileChanges, accept_changes
 from msprobe_ms.config.values import unknown_arguments
 from msprobe_ms.config.vocabulary import GRADIENT_TASK, MODULE_LEVELS, LevelName, TaskName
+from msprobe_ms.dump.reading.locate import dump_at
 from msprobe_ms.dump.writing.writer import process_folder
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.debuggers import Debuggers, MethodOfCurrent, no_model, weakly
@@ -338,7 +339,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
 
     def begin_unused_step(self) -> None:
         """Count on to the first step that has no dump of this process yet."""
-        while self.folder.exists():
+        while self.folder.exists() or dump_at(self.folder) is not None:
             self._step += 1
 
     def retire(self) -> None:

@@ -10,22 +10,31 @@ from msprobe_ms.accuracy.calls import RecordedTensor, argument_leaves
 from msprobe_ms.accuracy.data import Source
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.typed import TypedArray
-from msprobe_ms.dump.model import Item
+from msprobe_ms.dump.model import Item, Tensors
 from msprobe_ms.dump.reading.items import TensorSource
+from msprobe_ms.dump.reading.locate import folder_of, parts_of
 from msprobe_ms.frameworks.api_calls import Arguments, Value
 
 
-def recorded_source(dump: Path, folder: str | None) -> Source:
-    """Return what loads the tensors of a dump; ``folder`` is its ``dump_data_dir``.
+def tensors_of(dump: Path, folder: str | None) -> Tensors:
+    """Return what loads the tensors of the APIs' calls of a dump; ``folder`` is its ``dump_data_dir``.
+
+    Of a divided step that is the half of what ran outside of graphs.
+    """
+    return TensorSource(folder_of(parts_of(dump)[0]), folder)
+
+
+def recorded_source(tensors: Tensors) -> Source:
+    """Return what loads the tensors of calls of a dump.
 
     What is returned raises MissingTensorError and DumpFormatError, as `TensorSource.load` does.
     """
-    tensors = TensorSource(dump.parent, folder)
 
     def load(tensor: RecordedTensor) -> TypedArray:
         item = Item(
-            tensor.place, "input", (), kind="tensor", dtype=tensor.dtype, shape=tensor.shape, data_name=tensor.data_name
-        )
+            tensor.entry or tensor.place, "input", (), kind="tensor", dtype=tensor.dtype, shape=tensor.shape,
+            data_name=tensor.data_name,
+        )  # fmt: skip
         return TypedArray(tensor.dtype, tensors.load(item))
 
     return load

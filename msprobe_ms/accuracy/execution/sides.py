@@ -13,7 +13,7 @@ from msprobe_ms.accuracy.calls import ApiCall, RecordedTensor, argument_leaves, 
 from msprobe_ms.accuracy.data import CannotDraw, drawn
 from msprobe_ms.accuracy.execution.companion import CannotStart, Companion
 from msprobe_ms.accuracy.execution.messages import DEVICE, REFERENCE, Answer, Raised, Ran, Refused, Request, Role
-from msprobe_ms.accuracy.execution.recorded import aligned_gradients, recorded_source
+from msprobe_ms.accuracy.execution.recorded import aligned_gradients, recorded_source, tensors_of
 from msprobe_ms.accuracy.judging.reasons import DATA_FILE_MISSING, NO_REFERENCE
 from msprobe_ms.accuracy.memory import missing_memory
 from msprobe_ms.accuracy.options import Options
@@ -93,7 +93,9 @@ class Sides:
         self._fits_memory()
         options, call = self._options, self._call
         source = (
-            recorded_source(options.dump, options.tensor_folder) if options.real_data else drawn(call, options.seed)
+            recorded_source(tensors_of(options.dump, options.tensor_folder))
+            if options.real_data
+            else drawn(call, options.seed)
         )
 
         def value(leaf: Any) -> Any:
@@ -239,7 +241,7 @@ class Sides:
         call = self._call
         if call.outputs is None:
             return Refused(tr("no results were recorded"))
-        load = recorded_source(self._options.dump, self._options.tensor_folder)
+        load = recorded_source(tensors_of(self._options.dump, self._options.tensor_folder))
 
         def value(leaf: Any) -> Any:
             return load(leaf) if isinstance(leaf, RecordedTensor) else leaf

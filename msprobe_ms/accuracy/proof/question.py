@@ -16,7 +16,7 @@ from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import beginnings, is_fused
 from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
-from msprobe_ms.support.errors import UsageError
+from msprobe_ms.support.errors import DumpFormatError, UsageError
 from msprobe_ms.support.json_files import read_object
 from msprobe_ms.support.translation import tr, tr_list
 
@@ -139,7 +139,11 @@ def _summary_in(path: Path) -> Path | None:
     if path.is_file():
         return path if path.name.startswith(SUMMARY) else None
     if not path.is_dir():
-        raise UsageError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED))
+        try:
+            find_dumps(path)  # the halves of a divided step lie elsewhere
+        except DumpFormatError:
+            raise UsageError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED)) from None
+        return None
     # Of many ranks and steps, that over all has the shortest name.
     found = sorted(path.glob(f"{SUMMARY}_*.json"), key=lambda file: (file.stem.rpartition("_")[2], -len(file.name)))
     return found[-1] if found else None

@@ -129,7 +129,7 @@ class Source:
         )
 
     def _loader(self, call: ApiCall) -> Any:
-        source = recorded_source(self.path, None) if self.has_tensors else drawn(call, self._seed)
+        source = recorded_source(self.dump.tensors) if self.has_tensors else drawn(call, self._seed)
 
         def value(leaf: Any) -> Any:
             if not isinstance(leaf, RecordedTensor):
@@ -227,6 +227,7 @@ def _recorded(item: Item) -> RecordedTensor:
         item.norm,
         data_name=item.data_name,
         place=f"{PARAMETERS_GRAD if item.state == PARAMETERS_GRAD else FORWARD}.{item.suffix}",
+        entry=item.entry,
     )
 
 

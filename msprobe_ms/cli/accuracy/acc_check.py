@@ -191,7 +191,7 @@ def dump_file_of(path: Path) -> Path:
     """Return the dump.json that a path names: itself, or the one at or below the folder. Raises MsprobeError."""
     from msprobe_ms.dump.reading.locate import find_places
 
-    if not path.is_dir():
+    if path.is_file():
         return path
     places = find_places(path)
     if len(places) > 1:

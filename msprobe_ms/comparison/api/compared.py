@@ -19,7 +19,7 @@ from msprobe_ms.comparison.api.result import ComparisonResult, Key
 from msprobe_ms.comparison.many.first_rank import FirstRank
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
 from msprobe_ms.comparison.many.run import Found, compare_all
-from msprobe_ms.comparison.many.summary import Gathering, Total, rank_name
+from msprobe_ms.comparison.many.summary import Gathering, Total
 from msprobe_ms.comparison.many.terminal import found_lines, total_lines
 from msprobe_ms.comparison.model import Comparison, Origin, Outcome
 from msprobe_ms.comparison.reporting.csv_table import Cell
@@ -174,8 +174,7 @@ _KEPT = 4
 class ComparedRanks(Mapping[Key, Compared], ComparisonResult):
     """``(step, rank)`` → the comparison of that pair, made when it is asked for.
 
-    A process without a rank is rank -1: ``comparison[0, -1]``; in a run of compiled and dynamic graphs keys are
-    ``(step, rank, "graph")`` and ``(step, rank, "pynative")``.
+    A process without a rank is rank -1: ``comparison[0, -1]``.
 
     ``found``  of every pair in the order step, rank: its verdict, origins and summary; that is all that is held. What
                could not be compared has the verdict ``failed`` and a ``problem``
@@ -209,7 +208,7 @@ class ComparedRanks(Mapping[Key, Compared], ComparisonResult):
         ranks = self.total.first_rank.ranks if self.total.first_rank is not None else []
         verdicts = {key: found.verdict for key, found in zip(self._pairs, self.found, strict=True)}
         divergent = [key for key, verdict in verdicts.items() if verdict == Verdict.DIVERGENT]
-        chosen = [key for key in divergent if key[0] == divergent[0][0] and rank_name(self._pairs[key].place) in ranks]
+        chosen = [key for key in divergent if key[0] == divergent[0][0] and self._pairs[key].place.rank in ranks]
         return next(iter(chosen or divergent), None)
 
     @property
@@ -315,12 +314,9 @@ def _keys(pairs: Sequence[DumpPair]) -> Iterator[Key]:
     numbered = [_numbered(each.place) for each in pairs]
     counts = Counter(numbered)
     for each, key in zip(pairs, numbered, strict=True):
-        step, rank, half = each.place
-        named: Key = (step, rank, half) if half else (step, rank)
-        yield named if counts[key] > 1 else key
+        yield (each.place.step, each.place.rank) if counts[key] > 1 else key
 
 
 def _numbered(place: Place) -> Key:
     number = place.rank_number
-    key = place.step or 0, -1 if number is None else number
-    return (*key, place.half) if place.half else key
+    return place.step or 0, -1 if number is None else number

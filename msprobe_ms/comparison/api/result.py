@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from msprobe_ms.comparison.api.compared import Compared
 
-#: ``(step, rank)``; in a run of compiled and dynamic graphs ``(step, rank, half)``. A process without a rank is -1, a
-#: dump without a step 0; where that does not tell two apart, the rank is the name of its folder and no step is None.
-Key: TypeAlias = "tuple[int | None, int | str] | tuple[int | None, int | str, str]"
+#: ``(step, rank)``. A process without a rank is -1, a dump without a step 0; where that does not tell two apart, the
+#: rank is the name of its folder and no step is None.
+Key: TypeAlias = "tuple[int | None, int | str]"
 
 
 class ComparisonResult(ABC):

@@ -22,7 +22,7 @@ from msprobe_ms.dump.kernels.entries import read_kernels
 from msprobe_ms.dump.kernels.kernel_files import find_kernel_folders, read_folders
 from msprobe_ms.dump.model import Dump, Entry, Item, ancestors
 from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETER, PARAMETERS, PARAMETERS_GRAD, is_update, parse_entry
-from msprobe_ms.dump.reading.locate import find_dumps
+from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import DumpFormatError, MsprobeError
 from msprobe_ms.support.translation import tr
@@ -200,12 +200,8 @@ def dumps_in(path: Path) -> Iterator[tuple[str, Dump]]:
 
     A dump.json says more than raw files: it comes first where there are both."""
     try:
-        found = find_dumps(path)
+        found = find_places(path)
     except DumpFormatError as error:
-        if steps := _steps(path):
-            for each in steps:
-                yield from dumps_in(each)
-            return
         if not (path.is_dir() and find_kernel_folders(path)):
             raise error
         yield from (
@@ -223,13 +219,6 @@ def raw_kernels(path: Path) -> Iterator[tuple[int, int, Dump]]:
     for rank, step in dict.fromkeys((folder.rank, folder.step) for folder in folders):
         files = read_folders([folder for folder in folders if (folder.rank, folder.step) == (rank, step)])
         yield rank, step, read_kernels(path, files)
-
-
-def _steps(path: Path) -> list[Path]:
-    """The steps of a dump of several, in their order; [] where one of them is meant."""
-    found = {int(name): folder for folder in path.glob("step*") if (name := folder.name[4:]).isdecimal()}
-    steps = [found[number] for number in sorted(found)]
-    return steps if len(steps) > 1 and all(any(step.rglob("dump.json")) for step in steps) else []
 
 
 def _first(dump: Dump, entries: Sequence[Entry], holds: _Test) -> NonFiniteValue | None:

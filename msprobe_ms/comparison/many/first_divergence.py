@@ -10,7 +10,7 @@ from typing import Any
 
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
 from msprobe_ms.comparison.many.run import Found, compare_all
-from msprobe_ms.comparison.many.summary import Gathering, Total, rank_name
+from msprobe_ms.comparison.many.summary import Gathering, Total
 from msprobe_ms.comparison.many.terminal import total_lines
 from msprobe_ms.comparison.model import Origin
 from msprobe_ms.comparison.reporting.files import writing
@@ -36,7 +36,7 @@ def first_divergence(plan: Plan, output: Path, options: Options) -> tuple[list[s
     path = output / f"diff_analyze_{time.time_ns()}.json"
     first = _of_the_first(founds, total)
     pairs = {pair.place: pair for pair in plan.pairs}
-    content = {rank_name(found.place) or "rank": _nodes(found, pairs[found.place]) for found in first}
+    content = {found.place.rank or "rank": _nodes(found, pairs[found.place]) for found in first}
     with writing(path) as file:
         file.write((json.dumps(content, indent=1, allow_nan=False) + "\n").encode("ascii"))
     said = list(total_lines(total, plan)) if len(plan.pairs) > 1 else [str(total.verdict).upper()]
@@ -53,7 +53,7 @@ def _of_the_first(founds: Sequence[Found], total: Total) -> list[Found]:
     if total.first_step is not None:
         founds = [found for found in founds if found.place.step == total.first_step]
     ranks = total.first_rank.ranks if total.first_rank is not None else []
-    return [found for found in founds if rank_name(found.place) in ranks] or list(founds)
+    return [found for found in founds if found.place.rank in ranks] or list(founds)
 
 
 def _nodes(found: Found, pair: DumpPair) -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ class DumpPair(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The pairs in the order step, rank, half; and the places that only one side has."""
+    """The pairs in the order step, rank; and the places that only one side has."""
 
     pairs: list[DumpPair]
     only_target: list[Place]
@@ -71,10 +70,9 @@ def plan(
     several_steps = len({mine.step for mine, _ in pairs}) > 1
     chosen = []
     for mine, other in sorted(pairs, key=lambda pair: _order(pair[0])):
-        place = mine._replace(half=mine.half or other.half, step=mine.step if several_steps else None)
+        place = mine._replace(step=mine.step if several_steps else None)
         suffix = _suffix(place, other, profile) if several else ""
-        named = mine._replace(half=place.half)
-        chosen.append(DumpPair(named, suffix, ours[mine], theirs[other]))
+        chosen.append(DumpPair(mine, suffix, ours[mine], theirs[other]))
     mine_paired, other_paired = {mine for mine, _ in pairs}, {other for _, other in pairs}
     only_target = sorted((place for place in ours if place not in mine_paired), key=_order)
     only_golden = sorted((place for place in theirs if place not in other_paired), key=_order)
@@ -149,15 +147,9 @@ class _Alignment:
 
     def pairs(self) -> Iterator[tuple[Place, Place]]:
         ours, theirs = self._sides
-        by_key: dict[object, dict[str, Place]] = defaultdict(dict)
-        for place in theirs:
-            by_key[self._key(place, 1)][place.half] = place
-        halves: dict[object, set[str]] = defaultdict(set)
-        for place in ours:
-            halves[self._key(place, 0)].add(place.half)
+        by_key = {self._key(place, 1): place for place in theirs}
         for mine in ours:
-            key = self._key(mine, 0)
-            for other in _halves(mine.half, by_key.get(key, {}), halves[key]):
+            if (other := by_key.get(self._key(mine, 0))) is not None:
                 yield mine, other
 
     def _key(self, place: Place, side: int) -> object:
@@ -167,28 +159,19 @@ class _Alignment:
         return (None if self._any_step else place.step), (rank if number is None else rank and number)
 
 
-def _halves(mine: str, theirs: dict[str, Place], ours: Collection[str]) -> Iterable[Place]:
-    """The counterparts of one half: its like; where one side is not split, both halves of the other stand beside it."""
-    if mine in theirs:
-        return [theirs[mine]]
-    if "" in theirs:
-        return [theirs[""]]
-    return theirs.values() if mine == "" or len(ours) == len(theirs) == 1 else ()
-
-
 def _single(values: Iterable[object]) -> bool:
     return len(set(values)) == 1
 
 
 def _suffix(place: Place, other: Place, profile: str) -> str:
     ranks = f"{place.rank}-{other.rank}" if profile == "v110" else place.rank
-    parts = (place.half, "" if place.step is None else f"step{place.step}", ranks)
+    parts = ("" if place.step is None else f"step{place.step}", ranks)
     return "".join(f"_{part}" for part in parts if part)
 
 
-def _order(place: Place) -> tuple[int, int, str, str]:
+def _order(place: Place) -> tuple[int, int, str]:
     number = place.rank_number
-    return place.step or 0, -1 if number is None else number, place.rank, place.half
+    return place.step or 0, -1 if number is None else number, place.rank
 
 
 def _shown(places: Collection[Place]) -> str:

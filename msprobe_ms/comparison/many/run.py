@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from msprobe_ms.arrays.custom_metrics import Algorithm, Unloaded
-from msprobe_ms.comparison.empty import EmptyDumpError
 from msprobe_ms.comparison.many.first_rank import Exchanges, exchanges_of
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
 from msprobe_ms.comparison.many.trend import Errors, LossGap, errors_of, loss_gap
@@ -26,16 +25,14 @@ from msprobe_ms.comparison.reporting.files import summary
 from msprobe_ms.comparison.reporting.reasons import most_let_pass
 from msprobe_ms.comparison.reporting.terminal import can_be_proved, verdict_lines
 from msprobe_ms.comparison.run import Options, compare_dumps, compare_one
-from msprobe_ms.comparison.terms import BesideGraph, Verdict
-from msprobe_ms.dump.reading.locate import Place
+from msprobe_ms.comparison.terms import Verdict
+from msprobe_ms.dump.reading.locate import Place, parts_of
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.support.errors import MsprobeError, UsageError
 from msprobe_ms.support.log import logger
 from msprobe_ms.support.translation import tr, tr_count
 from msprobe_ms.support.workers import Lost, Pool, processes, run_in_order
 
-#: The share of a graph's entries that is next to nothing.
-_FEW = 0.25
 #: Memory that a byte of dump.json takes while it is compared; measured: 1.7, from 5,000 to 80,000 entries.
 _MEMORY_A_BYTE = 3
 
@@ -44,7 +41,7 @@ class Work(NamedTuple):
     """One comparison, as it is sent to a worker. ``output`` None: no report is written.
 
     ``algorithms`` are those of the options, which are loaded there; ``command`` compares this pair alone; ``after`` is
-    an earlier step of its rank that diverges, where one is known; ``beside`` is known once the graph is compared.
+    an earlier step of its rank that diverges, where one is known.
     """
 
     pair: DumpPair
@@ -55,7 +52,6 @@ class Work(NamedTuple):
     algorithms: tuple[Unloaded, ...] = ()
     command: tuple[str, ...] = ()
     after: int | None = None
-    beside: BesideGraph | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class Found:
     ``errors``   how far each node is out, where a trend is wanted
     ``loss``     the first loss that differs, where it is no drift of two runs that agree
     ``problem``  why there is none of it: then ``verdict`` is ``failed``
-    ``entries``    of the smaller dump; ``unpaired``: nothing in them could be compared
+    ``unpaired``   nothing could be compared
     ``why_alone``  why values have no counterpart
     ``provable``   the call that its error begins at can be run alone
     ``differing``  of one that is consistent, how many values differ for a reason that is no error of their own
@@ -87,7 +83,6 @@ class Found:
     exchanges: Exchanges = field(default_factory=Exchanges)
     problem: str = ""
     differing: int = 0
-    entries: int = 0
     unpaired: bool = False
     why_alone: str = ""
     provable: bool = False
@@ -130,20 +125,13 @@ def compare_pair(work: Work) -> Found:
         options = replace(work.options, algorithms=tuple(each.load() for each in work.algorithms))
         if work.output is None:
             ours, theirs = read_dump(pair.target), read_dump(pair.golden)
-            compared = compare_dumps(ours, theirs, options, one_of_many=True, after=work.after, beside=work.beside)
+            compared = compare_dumps(ours, theirs, options, one_of_many=True, after=work.after)
             outcome = Outcome("", ours, theirs, compared, [])
         else:
             outcome = compare_one(
                 pair.target, pair.golden, work.output, options, work.timestamp, pair.suffix,
-                one_of_many=True, after=work.after, beside=work.beside,
+                one_of_many=True, after=work.after,
             )  # fmt: skip
-    except EmptyDumpError as error:
-        entries = min(len(read_dump(path).entries) for path in (pair.target, pair.golden))
-        nothing = {"mode": "", "matched": 0, "unmatched_target": 0, "unmatched_golden": 0}
-        return Found(
-            pair.place, Verdict.FAILED, {**nothing, "damage": [], "ends": [], "origins": []},
-            problem=tr("{error}", error=error), entries=entries, unpaired=True,
-        )  # fmt: skip
     except MsprobeError as error:
         return Found(pair.place, Verdict.FAILED, problem=tr("{error}", error=error))
     comparison = outcome.comparison
@@ -158,7 +146,6 @@ def compare_pair(work: Work) -> Found:
         loss_gap(comparison, pair.place.step) if comparison.verdict != Verdict.CONSISTENT else None,
         exchanges_of(comparison),
         differing=sum(row.differs for row in comparison.rows) if comparison.verdict == Verdict.CONSISTENT else 0,
-        entries=min(len(outcome.target.entries), len(outcome.golden.entries)),
         unpaired=not comparison.origins and not anything_compared(comparison.pairs),
         why_alone=why_alone(outcome),
         provable=can_be_proved(outcome),
@@ -166,33 +153,6 @@ def compare_pair(work: Work) -> Found:
         updated=comparison.updated,
         hides=most_let_pass(comparison.rows)[0] if comparison.updated else 0.0,
     )
-
-
-class Halves:
-    """Of runs with graphs, judges what ran outside of them, step by step and rank by rank."""
-
-    def __init__(self) -> None:
-        self._graphs: dict[tuple[int | None, str], Found] = {}
-
-    def judged(self, found: Found) -> Found:
-        """Return what is told of a pair: where next to nothing ran outside the graph, that it cannot be compared is no
-        divergence."""
-        place = found.place
-        if place.half == "graph" and not found.unpaired and found.verdict != Verdict.FAILED:
-            self._graphs[place.step, place.rank] = found
-        beside = self.beside(found)
-        if beside is None or not beside.nothing_outside:
-            return found
-        return replace(found, verdict=Verdict.CONSISTENT, lines=[], problem="")
-
-    def beside(self, found: Found) -> BesideGraph | None:
-        """Return what the graph tells of a pair that ran outside of it; None where that changes nothing."""
-        graph = self._graphs.get((found.place.step, found.place.rank))
-        if found.place.half != "pynative" or graph is None:
-            return None
-        nothing_outside = found.unpaired and found.entries <= _FEW * graph.entries
-        updated = graph.updated and graph.verdict == Verdict.CONSISTENT and bool(found.origins) and not found.updated
-        return BesideGraph(nothing_outside, updated) if nothing_outside or updated else None
 
 
 class WrongSteps:
@@ -231,16 +191,12 @@ def compare_all(
         for pair in plan.pairs
     ]  # fmt: skip
     mapping = SharedMapping(output, timestamp) if output is not None and options.align else None
-    halves, own = Halves(), pool is None
+    own = pool is None
     largest = _MEMORY_A_BYTE * max(map(_size, plan.pairs), default=0)
     pool = processes(len(work), largest) if pool is None else pool
     try:
         wrong = WrongSteps()
-        for one, first in zip(work, run_in_order(compare_pair, work, pool), strict=True):
-            result = first if isinstance(first, Lost) else halves.judged(first)
-            if isinstance(first, Found) and not first.problem and (beside := halves.beside(first)):
-                one = one._replace(beside=beside)  # so that its reports say the same
-                (result,) = run_in_order(compare_pair, [one], pool)
+        for one, result in zip(work, run_in_order(compare_pair, work, pool), strict=True):
             if not isinstance(result, Lost) and (after := wrong.before(result)) is not None:
                 (result,) = run_in_order(compare_pair, [one._replace(after=after)], pool)
             if isinstance(result, Lost):
@@ -262,7 +218,7 @@ def _unloaded(algorithm: Algorithm) -> Unloaded:
 
 def _size(pair: DumpPair) -> int:
     """Bytes of both dump.json; 0 for one that is not there, which is told when it is read."""
-    return sum(path.stat().st_size for path in (pair.target, pair.golden) if path.is_file())
+    return sum(part.stat().st_size for path in (pair.target, pair.golden) for part in parts_of(path) if part.is_file())
 
 
 #: How the name of every such file begins.

@@ -19,7 +19,6 @@ from msprobe_ms.comparison.many.trend import Growing, LossGap, Trends, growing, 
 from msprobe_ms.comparison.reporting.files import without_time, writing
 from msprobe_ms.comparison.statistics import is_non_finite
 from msprobe_ms.comparison.terms import Verdict
-from msprobe_ms.dump.reading.locate import Place
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,6 @@ class Total:
     ``growing``     nodes whose error grows over the steps, worst first
     ``provable``    the call that the command prove takes from the summary of all can be run alone
     ``mapping``     the layer mapping that was found for more than one of the pairs
-    ``empty``       pairs counted as consistent in which nothing was there to compare, beside a graph
     """
 
     verdict: Verdict
@@ -51,7 +49,6 @@ class Total:
     first_loss: LossGap | None = None
     inherited: bool = False
     provable: bool = False
-    empty: int = 0
 
     @property
     def failed(self) -> int:
@@ -74,7 +71,7 @@ class Gathering:
         self._steps = sorted({pair.place.step for pair in plan.pairs if pair.place.step is not None})
         self._counts: Counter[Verdict] = Counter()
         self._first_step: int | None = None
-        self._first_origin, self._empty = "", 0
+        self._first_origin = ""
         self._inherited = False
         #: Step and rank of each pair that diverges, and whether the call its error begins at can be run alone.
         self._provable: list[tuple[int | None, str, bool]] = []
@@ -102,11 +99,10 @@ class Gathering:
     def add(self, found: Found) -> None:
         place = found.place
         self._counts[found.verdict] += 1
-        self._empty += found.verdict == Verdict.CONSISTENT and found.unpaired
         if self._first_step is None and place.step != self._current:
             self._current, self._exchanges = place.step, {}
         if place.step == self._current and found.verdict != Verdict.FAILED:
-            self._exchanges[rank_name(place)] = found.exchanges
+            self._exchanges[place.rank] = found.exchanges
         if found.verdict == Verdict.DIVERGENT:
             self._provable.append((place.step, place.rank, found.provable))
         if found.verdict == Verdict.DIVERGENT and self._first_step is None and place.step is not None:
@@ -115,9 +111,9 @@ class Gathering:
         if found.loss is not None and place.step is not None:
             self._first_loss = self._first_loss or found.loss
         if found.errors is not None and place.step is not None:
-            self._trends.add(rank_name(place), place.step, found.errors)
+            self._trends.add(place.rank, place.step, found.errors)
         if self._html:
-            self._told.append(pair_told(found, rank_name(place), paths=self._stacks))
+            self._told.append(pair_told(found, place.rank, paths=self._stacks))
         shared = f"layer_mapping_{self._timestamp}.yaml"
         self._mapping = next((file for file in found.files if file.name == shared), self._mapping)
         text = json.dumps(_record(found, self._suffixes.get(place, "")), ensure_ascii=True, allow_nan=False)
@@ -134,7 +130,7 @@ class Gathering:
             if self._output is not None:
                 files.append(self._output / f"compare_trend{self._suffix(trend.rank)}_{self._timestamp}.csv")
                 write_trend(trend, files[-1])
-        several = len({pair.place.rank for pair in self._plan.pairs}) > 1  # halves of one process are no ranks
+        several = len({pair.place.rank for pair in self._plan.pairs}) > 1
         rank = first_rank(self._exchanges) if several and len(self._exchanges) > 1 else None
         step = self._first_step if len(self._steps) > 1 else None
         total = Total(
@@ -150,7 +146,6 @@ class Gathering:
             self._first_loss if len(self._steps) > 1 else None,
             inherited=self._inherited,
             provable=self._is_first_provable(step, rank),
-            empty=self._empty,
         )
         if self._output is not None:
             path = self._output / f"compare_summary_{self._timestamp}.json"
@@ -167,7 +162,7 @@ class Gathering:
 
     def _suffix(self, rank: str) -> str:
         """Nothing where there is one rank."""
-        one = len({rank_name(pair.place) for pair in self._plan.pairs}) == 1
+        one = len({pair.place.rank for pair in self._plan.pairs}) == 1
         return "" if one else f"_{rank.replace(' ', '_')}"
 
     def write_page(self, total: Total, lines: Sequence[str]) -> Path | None:
@@ -195,11 +190,6 @@ def _verdict(counts: Counter[Verdict]) -> Verdict:
     if counts[Verdict.DIVERGENT]:
         return Verdict.DIVERGENT
     return Verdict.CONSISTENT if set(+counts) == {Verdict.CONSISTENT} else Verdict.INCOMPLETE
-
-
-def rank_name(place: Place) -> str:
-    """Return what distinguishes a rank in its step: its folder's name, of a half after the name of that."""
-    return " ".join(part for part in (place.half, place.rank) if part)
 
 
 def _head(total: Total, plan: Plan, timestamp: str) -> dict[str, Any]:
@@ -237,8 +227,6 @@ def _finite(number: float) -> Any:
 def _record(found: Found, reports: str) -> dict[str, Any]:
     """One pair's line of the summary; ``reports`` is what the names of its files have before the time."""
     place = {"step": found.place.step, "rank": found.place.rank}
-    if found.place.half:
-        place["half"] = found.place.half
     if found.verdict == Verdict.FAILED:
         return {**place, "verdict": Verdict.FAILED, "problem": found.problem}
     origins = [{**origin, "metrics": _judging(origin["metrics"])} for origin in found.summary["origins"][:1]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.summary import Total
 from msprobe_ms.comparison.model import OriginKind
 from msprobe_ms.comparison.reporting.facts import report_line, with_lone
-from msprobe_ms.comparison.reporting.terminal import HEADS, NOTHING_OUTSIDE, proof_line
+from msprobe_ms.comparison.reporting.terminal import HEADS, proof_line
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.support.text import listed
 from msprobe_ms.support.translation import tr, tr_count, tr_join
@@ -51,8 +50,6 @@ class Lines:
             yield from others
             if found.files:
                 yield report_line(found.files, of_many=True)
-        elif self._in_full and verdict == Verdict.CONSISTENT and found.unpaired:
-            yield tr("{place}: {told}", place=place, told=NOTHING_OUTSIDE)
         elif self._in_full or verdict != Verdict.CONSISTENT:
             yield tr(
                 "{place}: {verdict}{where}",
@@ -100,10 +97,8 @@ def found_lines(everything: Sequence[Found], *, in_full: bool) -> Iterator[str]:
 
 def total_lines(total: Total, plan: Plan) -> Iterator[str]:
     """Describe the total: the verdict, which step and rank to look at first, and what was not compared."""
-    counts = total.counts - Counter({Verdict.CONSISTENT: total.empty})
+    counts = total.counts
     done = [tr("{count} {verdict}", count=counts[each], verdict=tr(each)) for each in Verdict if counts[each]]
-    if total.empty:
-        done.append(tr("{count} with nothing to compare", count=total.empty))
     shown = tr_join(", ", done)
     yield tr(
         "{verdict}: {count} pairs of dumps: {shown}", verdict=HEADS[total.verdict], count=len(plan.pairs), shown=shown

@@ -36,7 +36,6 @@ class Evidence:
     ``damaged``  whether one of the dumps is not whole
     ``earlier``  the dumps of the steps before; None where it is not known where they are
     ``frameworks``  those of target and golden, which say what functions take in which order; "" where not known
-    ``updated``  parameters have been through updates, whether or not these pairs hold any
     ``asked``    filled by the search: what each explanation that was asked of a row allowed, of the first rows in
                  execution order that are beyond their tolerance
     """
@@ -50,10 +49,9 @@ class Evidence:
         damaged: bool = False,
         earlier: EarlierSteps | None = None,
         frameworks: tuple[str, str] = ("", ""),
-        updated: bool = False,
     ) -> None:
         self.pairs, self.golden, self.load, self.damaged, self.earlier = pairs, golden, load, damaged, earlier
-        self.frameworks, self._updated = frameworks, updated
+        self.frameworks = frameworks
         for pair in pairs:
             for row in pair.rows:
                 row.explained = None
@@ -78,7 +76,7 @@ class Evidence:
     @cached_property
     def updated(self) -> bool:
         """Whether the parameters have been through updates: most that are trained are not exactly equal, yet near."""
-        return self._updated or were_updated(self.pairs)
+        return were_updated(self.pairs)
 
     @cached_property
     def updates(self) -> list[Update]:

@@ -22,7 +22,6 @@ from msprobe_ms.comparison.terms import Stage, Verdict
 from msprobe_ms.dump.dialects import outside_frameworks
 from msprobe_ms.dump.model import Dump, Entry, ancestors
 from msprobe_ms.dump.names import BACKWARD, DEBUG, FORWARD, PARAMETERS_GRAD, beginnings, is_update
-from msprobe_ms.dump.reading.locate import place_of
 from msprobe_ms.support.text import and_more, listed
 from msprobe_ms.support.translation import tr, tr_beginning, tr_count
 
@@ -46,8 +45,6 @@ HEADS = {
     Verdict.FAILED: tr("FAILED"),
     Verdict.UNJUDGED: "",
 }
-#: Why what ran outside of graphs may have no counterpart at all.
-NOTHING_OUTSIDE = tr("nothing to compare outside of compiled graphs; the graphs are compared as a separate pair")
 #: Kinds of origins whose call can be run alone.
 _PROVABLE = (OriginKind.COMPUTATION, OriginKind.PARAMETER, OriginKind.PRECISION)
 
@@ -138,9 +135,7 @@ def _how_near(differ: bool, withdrawn: bool) -> str:
 
 def _unpaired_lines(comparison: Comparison) -> Iterator[str]:
     """That no call could be paired, and what the losses show, if there are some."""
-    if comparison.verdict == Verdict.CONSISTENT:
-        yield tr("CONSISTENT: {told}", told=NOTHING_OUTSIDE)
-    elif comparison.origins:
+    if comparison.origins:
         yield tr("DIVERGENT: the losses differ, but no calls could be paired: it is not known where the error begins")
         yield from _origin_lines(comparison.origins[0], {})
     elif comparison.damage:
@@ -296,11 +291,6 @@ def _way_to_more(outcome: Outcome) -> str:
         return tr(
             "kernels of a compiled graph pair with those of a dynamic graph only inside Cells: dump "
             "both at level L0 to compare every Cell, or both compiled to compare every kernel"
-        )
-    if "pynative" in [place_of(each.path.absolute().parent).half for each in (outcome.target, outcome.golden)]:
-        return tr(
-            "this is what ran outside of a compiled graph: the Cells inside are another pair, if you give "
-            "the folder that holds graph and pynative"
         )
     if has_modules(outcome.comparison.pairs):
         return tr(

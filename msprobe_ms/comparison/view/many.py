@@ -12,7 +12,6 @@ import numpy as np
 from msprobe_ms.comparison.kernels.first_nonfinite import FirstNonFinite
 from msprobe_ms.comparison.many.first_rank import collective_of
 from msprobe_ms.comparison.many.page import PairTold, TrendColumns, write_many
-from msprobe_ms.comparison.many.summary import rank_name
 from msprobe_ms.comparison.many.trend import Errors, Trend, Trends
 from msprobe_ms.comparison.terms import Verdict
 from msprobe_ms.dump.model import Dump, Item
@@ -47,7 +46,7 @@ class ManyDumps:
         exchanged = first is not None and collective_of(dump.entries[first.entry])
         self._told.append(
             PairTold(
-                place.step, rank_name(place), "not finite" if answer.entries else "finite",
+                place.step, place.rank, "not finite" if answer.entries else "finite",
                 origin=f"{first.entry}.{first.item}" if first else "",
                 reason=_reason(answer), page=page,
                 handed_by=first.entry if first is not None and exchanged else "",
@@ -55,8 +54,8 @@ class ManyDumps:
         )  # fmt: skip
         if place.step is not None:
             norms, largest = _figures_of(dump)
-            self._norms.add(rank_name(place), place.step, norms)
-            self._largest.add(rank_name(place), place.step, largest)
+            self._norms.add(place.rank, place.step, norms)
+            self._largest.add(place.rank, place.step, largest)
 
     def write(self, path: Path) -> None:
         """Write the page.

@@ -16,7 +16,6 @@ from msprobe_ms.comparison.kernels.first_nonfinite import (
     write_anomalies,
 )
 from msprobe_ms.comparison.many.first_rank import Exchanges, exchanges_among, first_by_themselves, names_of
-from msprobe_ms.comparison.many.summary import rank_name
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.locate import find_places
 from msprobe_ms.dump.reading.reader import read_dump
@@ -69,7 +68,7 @@ def analyze(path: Path) -> list[NonFiniteStep]:
     """
     steps: dict[int | None, dict[str, Path]] = {}
     for place, file in find_places(path).items():
-        steps.setdefault(place.step, {})[rank_name(place) or "rank0"] = file
+        steps.setdefault(place.step, {})[place.rank or "rank0"] = file
     answers: list[NonFiniteStep] = []
     for step, files in sorted(steps.items(), key=lambda each: each[0] or 0):
         answer = _analyze_step(step, files)

@@ -1,9 +1,13 @@
-"""Find dumps below what a user points at: a dump.json, a rank folder, a step folder, or a dump root."""
+"""Find dumps below what a user points at: a dump.json, a rank folder, a step folder, or a dump root.
+
+Where a step ran in compiled graphs and outside of them, its dump has two halves, ``graph/step0/rank0`` and
+``pynative/step0/rank0``. They are found as one dump, which is named as if it were not divided: ``step0/rank0``.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -19,11 +23,10 @@ from msprobe_ms.support.translation import tr, tr_list
 DUMP_FILES = ("dump.json", "debug.json")
 
 _ACCEPTED = tr("accepted are a dump.json, a rank folder that holds one, a step folder of ranks, a dump root of steps")
-#: Folders between a dump root and its ranks: steps, and the halves of a mixed graph and PyNative run.
-_INNER = re.compile(r"step\d+|graph|pynative")
 _STEP = re.compile(r"step(\d+)")
 _RANK = re.compile(r"rank(\d+)")
-_HALVES = ("graph", "pynative")
+#: Folders of a dump root that hold the halves of divided steps: what ran in compiled graphs, and what did not.
+_GRAPH, _OUTSIDE = _HALVES = ("graph", "pynative")
 #: Folder of a process without a rank.
 _PROCESS = re.compile(r"proc\d+")
 #: Folder of a process that found its own in use.
@@ -35,12 +38,10 @@ class Place(NamedTuple):
 
     ``step``  None where no folder tells
     ``rank``  the folder's name: ``rank0``, or ``proc123`` of a process without a rank
-    ``half``  ``graph`` or ``pynative`` in a run of both, else ""
     """
 
     step: int | None
     rank: str
-    half: str = ""
 
     @property
     def rank_number(self) -> int | None:
@@ -48,52 +49,87 @@ class Place(NamedTuple):
         return int(found[1]) if found else None
 
     def __str__(self) -> str:
-        step = "" if self.step is None else f"step{self.step}"
-        return " ".join(part for part in (self.half, step, self.rank) if part)
+        return self.rank if self.step is None else f"step{self.step} {self.rank}"
 
 
 def find_places(path: Path, *, quiet: bool = False) -> dict[Place, Path]:
-    """Find every dump below ``path`` (a dump.json, a rank or step folder, a dump root), in the order half, step, rank.
+    """Find every dump below ``path`` (a dump.json, a rank or step folder, a dump root), in the order step, rank.
 
-    A value is the dump.json (or debug.json); for a dump that was never finished it is the folder, and reading that says
-    what to do. Of several processes without a rank, which are runs of a script one after another, the latest is taken.
+    A value is the dump.json (or debug.json), of a divided step the one that it would have undivided, which
+    ``parts_of`` and ``read_dump`` understand; for a dump that was never finished it is the folder, and reading that
+    says what to do. Of several processes without a rank, which are runs of a script one after another, the latest is
+    taken.
 
     :raises DumpFormatError: there is no dump
     """
     if path.is_file():
         return {place_of(path.absolute().parent): path}
-    if not path.is_dir():
-        raise _not_there(path)
-    if dump := _dump_or_folder(path):
-        return {place_of(path.absolute()): dump}
-    found = _latest_run(path, dict(_walk(path, _place_above(path.absolute()), quiet)), quiet)
+    if dump := dump_at(folder_of(path)):
+        return {place_of(folder_of(path).absolute()): dump}
+    step = _STEP.fullmatch(path.absolute().name)
+    root, below = (path.parent, [path.name]) if step else (path, [])
+    layers = [path, *(root.joinpath(half, *below) for half in _HALVES)]
+    if not any(layer.is_dir() for layer in layers):
+        raise DumpFormatError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED))
+    found = _latest_run(path, dict(_walk(path, layers, int(step[1]) if step else None, quiet)), quiet)
     if not found:
         raise _no_dump(path, sorted(_subfolders(path), key=_numeric))
-    return dict(sorted(found.items(), key=lambda each: (each[0].half, each[0].step or 0, _numeric(each[0].rank))))
+    return dict(sorted(found.items(), key=lambda each: (each[0].step or 0, _numeric(each[0].rank))))
 
 
 def place_of(folder: Path) -> Place:
     """The place of a dump's own folder, by the names of the folders above it."""
-    return _place_above(folder.parent)._replace(rank=folder.name)
+    step = _STEP.fullmatch(folder.parent.name)
+    return Place(int(step[1]) if step else None, folder.name)
 
 
-def _place_above(folder: Path) -> Place:
-    """What the name of a step folder, or of a half, says of the dumps below."""
-    step = _STEP.fullmatch(folder.name)
-    half = folder.parent.name if step else folder.name
-    return Place(int(step[1]) if step else None, "", half if half in _HALVES else "")
+def parts_of(path: Path) -> list[Path]:
+    """Return the dump.json files that the dump at ``path`` consists of: where its step is divided, what ran outside of
+    graphs and what ran in them; else the only one.
+
+    ``path`` is a process's folder, or the dump.json in it; of a divided step, as ``find_places`` gives it. A part that
+    was never finished is its folder. Where the step was recorded undivided as well, its halves are of another run.
+    """
+    folder = folder_of(path)
+    own, outside, graph = map(_dump_or_folder, (folder, *_halves_of(folder)))
+    own = path if path.is_file() else own
+    first = own or outside
+    if graph is None or (own is not None and outside is not None):
+        return [first or path]
+    return [graph] if first is None else [first, graph]
 
 
-def _walk(folder: Path, place: Place, quiet: bool) -> Iterator[tuple[Place, Path]]:
+def folder_of(path: Path) -> Path:
+    """Return the folder of a process's dump, which may be given by its dump.json."""
+    return path.parent if path.name in DUMP_FILES or path.is_file() else path
+
+
+def _halves_of(folder: Path) -> tuple[Path, Path]:
+    """Where the halves of a process's dump lie, if its step is divided: what ran outside of graphs, and in them."""
+    above = folder.parent
+    root, step = (above.parent, above.name) if _STEP.fullmatch(above.name) else (above, "")
+    return root / _OUTSIDE / step / folder.name, root / _GRAPH / step / folder.name
+
+
+def dump_at(folder: Path) -> Path | None:
+    """Return the dump of a process's folder, which is not there itself if its step is divided; None without a dump."""
+    parts = parts_of(folder)
+    if len(parts) > 1:
+        return parts[0] if folder_of(parts[0]) == folder else folder / DUMP_FILES[0]
+    return None if parts == [folder] and _dump_or_folder(folder) is None else parts[0]
+
+
+def _walk(folder: Path, layers: Sequence[Path], step: int | None, quiet: bool) -> Iterator[tuple[Place, Path]]:
+    """The dumps below a folder, which consists of several where steps are divided."""
+    layers = [layer for layer in layers if layer.is_dir()]
     if not quiet:
-        _warn_of_second_writers(folder)
-    for inner in _subfolders(folder):
-        if dump := _dump_or_folder(inner):
-            yield place._replace(rank=inner.name), dump
-        elif (step := _STEP.fullmatch(inner.name)) and place.step is None:
-            yield from _walk(inner, place._replace(step=int(step[1])), quiet)
-        elif inner.name in _HALVES and not place.half and place.step is None:
-            yield from _walk(inner, place._replace(half=inner.name), quiet)
+        for layer in layers:
+            _warn_of_second_writers(layer)
+    for name in dict.fromkeys(inner.name for layer in layers for inner in _subfolders(layer)):
+        if dump := dump_at(folder / name):
+            yield Place(step, name), dump
+        elif (found := _STEP.fullmatch(name)) and step is None:
+            yield from _walk(folder / name, [layer / name for layer in layers], int(found[1]), quiet)
 
 
 def _dump_or_folder(folder: Path) -> Path | None:
@@ -108,7 +144,7 @@ def _latest_run(path: Path, found: dict[Place, Path], quiet: bool) -> dict[Place
     ages: dict[str, float] = {}
     for place, file in found.items():
         if _PROCESS.fullmatch(place.rank):
-            age = _age(file.parent if file.is_file() else file) or 0.0
+            age = max(_age(folder_of(part)) or 0.0 for part in parts_of(file))
             ages[place.rank] = max(ages.get(place.rank, 0.0), age)
     if len(ages) < 2:
         return found
@@ -121,69 +157,44 @@ def _latest_run(path: Path, found: dict[Place, Path], quiet: bool) -> dict[Place
 def dumps_of_steps_before(path: Path) -> dict[int, Path]:
     """Return the dump.json of each step before the one at ``path``, of the same process, by how many steps before."""
     process = path.absolute().parent
-    step = _STEP.fullmatch(process.parent.name)
+    step, root = _STEP.fullmatch(process.parent.name), process.parent.parent
     found: dict[int, Path] = {}
     if step is None:
         return found
     with suppress(DumpFormatError):
-        for folder in _subfolders(process.parent.parent):
-            other = _STEP.fullmatch(folder.name)
-            if other is not None and int(other[1]) < int(step[1]) and (dump := _dump_in(folder / process.name)):
-                found[int(step[1]) - int(other[1])] = dump
+        layers = [layer for layer in (root, *(root / half for half in _HALVES)) if layer.is_dir()]
+        for name in {inner.name for layer in layers for inner in _subfolders(layer)}:
+            other = _STEP.fullmatch(name)
+            if other is not None and int(other[1]) < int(step[1]):
+                dump = dump_at(root / name / process.name)
+                if dump is not None and dump.name in DUMP_FILES:  # else a journal alone
+                    found[int(step[1]) - int(other[1])] = dump
     return found
 
 
-def _dump_in(folder: Path) -> Path | None:
-    """The dump.json of a folder; None where there is none, or a journal alone."""
-    try:
-        return dump_file(folder)
-    except DumpFormatError:
-        return None
-
-
 def find_dumps(path: Path) -> dict[str, Path]:
-    """Find dump files below ``path``: name of the rank folder → its dump.json (or debug.json), ranks in numeric order.
+    """Find the dumps of one step below ``path``: name of the rank folder → its dump.json, as ``find_places`` gives it.
 
-    A dump.json or a rank folder gives one; a step folder one for each rank. A folder above with a single step is
-    followed down to it; of several processes without a rank, which are runs of a script one after another, the latest
-    is taken. The log says so.
+    A dump.json or a rank folder gives one; a step folder one for each rank, in numeric order. A folder above with a
+    single step is followed down to it, and the log says so.
 
     :raises DumpFormatError: there is no dump, or more than one step to choose from
     """
-    if path.is_file():
-        return {path.absolute().parent.name: path}
-    if not path.is_dir():
-        raise _not_there(path)
-    if file := dump_file(path):
-        return {path.absolute().name: file}
-    folders = _latest_process(path, sorted(_subfolders(path), key=_numeric))
-    _warn_of_second_writers(path)
-    if ranks := {folder.name: file for folder in folders if (file := dump_file(folder))}:
-        return ranks
-    inner = [folder for folder in folders if _INNER.fullmatch(folder.name)]
-    if len(inner) == 1:
-        logger.info(tr("{path}: its only step {name} is taken", path=path, name=inner[0].name))
-        return find_dumps(inner[0])
-    if inner:
-        raise DumpFormatError(
-            tr("{path}: several to choose from: {names}; name one of them", path=path, names=_names(folders))
-        )
-    raise _no_dump(path, folders)
-
-
-def _not_there(path: Path) -> DumpFormatError:
-    """Name the halves of a step that is looked for beside them."""
-    if where := beside_halves(path):
-        return DumpFormatError(tr("{path}: no such folder: {where}", path=path, where=where))
-    return DumpFormatError(tr("{path}: no such file or folder; {accepted}", path=path, accepted=_ACCEPTED))
+    places = find_places(path)
+    steps = list(dict.fromkeys(place.step for place in places))
+    if len(steps) > 1:
+        names = _listed([f"step{step}" for step in steps if step is not None])
+        raise DumpFormatError(tr("{path}: several to choose from: {names}; name one of them", path=path, names=names))
+    if steps[0] is not None and any((path / half / f"step{steps[0]}").is_dir() for half in ("", *_HALVES)):
+        logger.info(tr("{path}: its only step {name} is taken", path=path, name=f"step{steps[0]}"))
+    return {place.rank: file for place, file in places.items()}
 
 
 def _no_dump(path: Path, folders: list[Path]) -> DumpFormatError:
     found = tr("found folders {names}", names=_names(folders)) if folders else tr("found no folder")
     if (empty := _innermost(path)) != path:
         found = tr("{folder} holds no dump.json", folder=empty.relative_to(path))
-    what = beside_halves(path) or _ACCEPTED
-    return DumpFormatError(tr("{path}: no dump in it: {found}; {accepted}", path=path, found=found, accepted=what))
+    return DumpFormatError(tr("{path}: no dump in it: {found}; {accepted}", path=path, found=found, accepted=_ACCEPTED))
 
 
 def beside_halves(path: Path) -> str:
@@ -210,7 +221,11 @@ def _innermost(folder: Path) -> Path:
 
 
 def _names(folders: list[Path]) -> str:
-    return tr_list(folder.name for folder in folders[:20]) + (" …" if len(folders) > 20 else "")
+    return _listed([folder.name for folder in folders])
+
+
+def _listed(names: Sequence[str]) -> str:
+    return tr_list(names[:20]) + (" …" if len(names) > 20 else "")
 
 
 def other_processes(folder: Path) -> list[str]:
@@ -223,17 +238,6 @@ def other_processes(folder: Path) -> list[str]:
         return []
     named = [each for each in beside if _PROCESS.fullmatch(each.name)]
     return [each.name for each in sorted(named, key=_numeric) if _age(each) is not None]
-
-
-def _latest_process(path: Path, folders: list[Path]) -> list[Path]:
-    """``folders`` without the processes that have no rank, but for the latest of them."""
-    processes = [folder for folder in folders if _PROCESS.fullmatch(folder.name)]
-    ages = {folder: age for folder in processes if (age := _age(folder)) is not None}
-    if len(ages) < 2:
-        return folders
-    latest = max(ages, key=lambda folder: ages[folder])
-    _warn_of_processes(path, latest.name, [folder.name for folder in ages])
-    return [folder for folder in folders if folder not in processes or folder == latest]
 
 
 def _warn_of_processes(path: Path, latest: str, names: Iterable[str]) -> None:
@@ -264,7 +268,7 @@ def _age(folder: Path) -> float | None:
 
 def of_dumps(folder: Path) -> bool:
     """Whether a folder's name is that of a step, a rank, a process or a half."""
-    return any(pattern.fullmatch(folder.name) for pattern in (_INNER, _RANK, _PROCESS))
+    return folder.name in _HALVES or any(pattern.fullmatch(folder.name) for pattern in (_STEP, _RANK, _PROCESS))
 
 
 def dump_file(folder: Path) -> Path | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,10 @@ from msprobe_ms.dump.names import (
     is_name,
     parse_entry,
 )
+from msprobe_ms.dump.reading.halves import join_halves
 from msprobe_ms.dump.reading.items import DEEPEST, SECTION_KEYS, TensorSource, call_items, gradient_items, saved_items
 from msprobe_ms.dump.reading.json_stream import kind_of, members
-from msprobe_ms.dump.reading.locate import DUMP_FILES, dump_file, find_dumps, unfinished
+from msprobe_ms.dump.reading.locate import DUMP_FILES, dump_file, find_dumps, folder_of, parts_of, unfinished
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME
 from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
 from msprobe_ms.support.files import leads_out
@@ -54,12 +56,37 @@ _BY_SUFFIX = {dialect.file_suffix: dialect for dialect in reversed(DIALECTS)}
 def read_dump(path: Path, *, sketches: bool = True, like: Dump | None = None) -> Dump:
     """Read one rank's dump of one step; ``path`` is a dump.json (debug.json) or the folder that holds it.
 
+    Where the step has two halves, what ran in compiled graphs and what ran outside of them, ``path`` is what
+    ``find_places`` gives, and both are read as one dump. A half that cannot be read is told of by ``damage``.
+
     Leaves, entries and files beside dump.json that are odd are kept as far as they can be understood: stack.json and
     construct.json may be missing or damaged. Without ``sketches`` items have none: those of a million items take a
     second and 64 MB. Names that ``like`` has as well are read and held once for both.
 
     :raises DumpFormatError: dump.json is missing, is not JSON, or not that of a dump
     """
+    parts, known = parts_of(path), {} if like is None else like.entries
+    table = ItemTable(sketches=sketches)
+    if len(parts) == 1:
+        return _read_file(parts[0], table, known)
+    read: list[Dump] = []
+    problems: list[DumpFormatError] = []
+    for part in parts:
+        try:
+            read.append(_read_file(part, table, known))
+        except DumpFormatError as error:
+            problems.append(error)
+    if not read:
+        raise problems[0]
+    with no_garbage_collection():
+        dump = join_halves(*read) if len(read) > 1 else read[0]
+    unread = (tr("{error}; the other half of the step is read", error=each) for each in problems)
+    damage = tr_join("; ", [*unread, *filter(None, [dump.damage])])
+    return replace(dump, path=folder_of(path) / DUMP_FILES[0], damage=damage)
+
+
+def _read_file(path: Path, table: ItemTable, like: Mapping[str, Entry]) -> Dump:
+    """Read one dump.json, whose items are added to a table."""
     if path.is_dir():
         file = dump_file(path)
         if file is None:
@@ -73,9 +100,9 @@ def read_dump(path: Path, *, sketches: bool = True, like: Dump | None = None) ->
         path = file
     before = _version(path) if os.path.exists(path.with_name(JOURNAL_NAME)) else ()
     with no_garbage_collection():
-        reading = _Reading(path, {} if like is None else like.entries, sketches=sketches)
+        reading = _Reading(path, like, table)
         reading.read()
-        envelope, entries, table = reading.envelope, reading.entries, reading.table
+        envelope, entries = reading.envelope, reading.entries
         extra = {key: value for key, value in envelope.items() if key not in _ENVELOPE}
         _add_stacks(path.with_name("stack.json"), entries)
         _add_parents(path.with_name("construct.json"), entries, extra)
@@ -142,11 +169,10 @@ def _cut_short(path: Path, extra: Mapping[str, Any]) -> str:
 class _Reading:
     """What was read of one dump.json so far."""
 
-    def __init__(self, path: Path, like: Mapping[str, Entry], *, sketches: bool) -> None:
-        self.path, self._like = path, like
+    def __init__(self, path: Path, like: Mapping[str, Entry], table: ItemTable) -> None:
+        self.path, self._like, self.table = path, like, table
         self.envelope: dict[str, Any] = {}
         self.entries: dict[str, Entry] = {}
-        self.table = ItemTable(sketches=sketches)
         self.damage = ""
         self._strangers: list[str] = []
 

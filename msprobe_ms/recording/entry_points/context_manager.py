@@ -9,7 +9,7 @@ from typing import Any
 from msprobe_ms.config.vocabulary import GRADIENT_TASK
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.opened.step import RecordedStep
-from msprobe_ms.dump.reading.locate import dump_file
+from msprobe_ms.dump.reading.locate import dump_at
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.page.template import escaped
 from msprobe_ms.recording.debugger import BaseDebugger
@@ -52,7 +52,7 @@ class Recording(RecordedStep):
             folder = self.path
             if self._running:
                 raise UsageError(tr("record: the step is still being recorded; read it after the with block"))
-            self._dump = read_dump(folder) if dump_file(folder) else None
+            self._dump = None if dump_at(folder) is None else read_dump(folder)
         return self._dump
 
     def _repr_html_(self) -> str:

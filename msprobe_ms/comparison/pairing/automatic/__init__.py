@@ -203,12 +203,10 @@ def _why_nothing_aligned(target: Dump, golden: Dump) -> str:
     return tr("-lm: no module of the target has a counterpart: their shapes and values have nothing in common")
 
 
-def write_alignment(
-    target: Dump, golden: Dump, output: Path, ending: str, *, tell: bool = True
-) -> tuple[Alignment, Path]:
-    """Align and write ``layer_mapping{ending}.yaml`` into ``output``, which is created; ``tell`` if nothing pairs."""
+def write_alignment(target: Dump, golden: Dump, output: Path, ending: str) -> tuple[Alignment, Path]:
+    """Align and write ``layer_mapping{ending}.yaml`` into ``output``, which is created; say if nothing pairs."""
     alignment = align_modules(target, golden)
-    if tell and not alignment.pairs:
+    if not alignment.pairs:
         logger.warning(_why_nothing_aligned(target, golden))
     path = output / f"layer_mapping{ending}.yaml"
     try:

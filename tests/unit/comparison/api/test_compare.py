@@ -180,15 +180,17 @@ def test_every_pair_has_a_key_of_its_own(folders: tuple[str, ...], keys: list[ob
     assert (len(result.found), result.failed, result.first) == (3, {}, None)
 
 
-def test_the_first_pair_of_a_run_of_both_halves(tmp_path: Path) -> None:
-    for half in ("graph", "pynative"):
-        write_run(tmp_path / "good" / half, ranks=3)
-        write_run(tmp_path / "bad" / half, ranks=3, faulty=2)
+def test_halves_of_a_step_are_one_pair_a_rank(tmp_path: Path) -> None:
+    write_run(tmp_path / "good", ranks=3)
+    write_run(tmp_path / "bad/graph", ranks=3, faulty=2)
+    values = np.arange(4, dtype=np.float32)
+    for rank in range(3):
+        write_dump(tmp_path / f"bad/pynative/step0/rank{rank}", {"Jit.Net.0.forward": call(values, -values)})
     with ThreadPoolExecutor(2) as threads:
         result = msprobe_ms.compare(tmp_path / "bad", tmp_path / "good", executor=threads)
     assert result.first_rank is not None
-    assert result.first_rank.ranks[0] == "graph rank2"
-    assert result.first == (0, 2, "graph")
+    assert result.first_rank.ranks[0] == "rank2"
+    assert result.first == (0, 2) and sorted(result) == [(0, 0), (0, 1), (0, 2)]
 
 
 def test_what_failed_is_not_in_it(tmp_path: Path) -> None:

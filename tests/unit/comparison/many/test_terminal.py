@@ -9,7 +9,7 @@ import pytest
 
 from msprobe_ms.comparison.many.first_rank import Exchanges
 from msprobe_ms.comparison.many.plan import DumpPair, Plan
-from msprobe_ms.comparison.many.run import Found, Halves
+from msprobe_ms.comparison.many.run import Found
 from msprobe_ms.comparison.many.summary import Gathering, Total
 from msprobe_ms.comparison.many.terminal import found_lines, total_lines, total_report_lines
 from msprobe_ms.comparison.many.trend import LossGap
@@ -39,16 +39,6 @@ def gathered(steps: list[Found]) -> tuple[Total, Plan]:
         for each in steps:
             gathering.add(replace(each, summary=ROW))
         return gathering.total(), plan
-
-
-def test_next_to_nothing_outside_a_graph_is_no_divergence() -> None:
-    graph = Found(Place(0, "rank0", "graph"), Verdict.CONSISTENT, SUMMARY, entries=40)
-    outside = Found(Place(0, "rank0", "pynative"), Verdict.DIVERGENT, SUMMARY, entries=2, unpaired=True)
-    halves = Halves()
-    assert [halves.judged(each).verdict for each in (graph, outside)] == [Verdict.CONSISTENT, Verdict.CONSISTENT]
-    much = replace(outside, entries=30)
-    assert halves.judged(much) is much
-    assert Halves().judged(outside) is outside
 
 
 def test_the_first_step_that_diverges_is_told_in_full_and_later_ones_follow_it() -> None:

@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 
 from msprobe_ms.dump.reading import reader
-from msprobe_ms.dump.reading.locate import dump_file, find_dumps, find_places
+from msprobe_ms.dump.reading.locate import (
+    Place,
+    dump_file,
+    dumps_of_steps_before,
+    find_dumps,
+    find_places,
+    parts_of,
+)
 from msprobe_ms.dump.reading.reader import read_dump
 from msprobe_ms.dump.writing.export import recover
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME
@@ -226,26 +233,48 @@ def test_runs_of_one_time_are_not_taken_for_ranks(
     assert caplog.text.count("dumps of 2 processes") == 3
 
 
-def test_a_step_of_two_halves_is_not_beside_them(tmp_path: Path) -> None:
+def test_a_divided_step_is_named_as_if_it_were_not(tmp_path: Path) -> None:
     for half in ("graph", "pynative"):
-        complete(tmp_path / half / "step0" / "rank0")
-    for find in (find_dumps, find_places):
-        with pytest.raises(DumpFormatError) as raised:
-            find(tmp_path / "step0")
-        assert str(raised.value) == (
-            f"{tmp_path}/step0: no such folder: what ran in graphs and what ran outside of them have a folder each, "
-            f"here graph/step0, pynative/step0; give one of them, or {tmp_path}, which holds both"
-        )
+        for step in (0, 1):
+            complete(tmp_path / half / f"step{step}" / "rank0")
+    whole = tmp_path / "step0" / "rank0" / "dump.json"
+    assert find_places(tmp_path) == {Place(0, "rank0"): whole, Place(1, "rank0"): tmp_path / "step1/rank0/dump.json"}
+    for path in (tmp_path / "step0", whole.parent, whole):
+        assert find_places(path) == {Place(0, "rank0"): whole} and find_dumps(path) == {"rank0": whole}
+    assert parts_of(whole) == [tmp_path / half / "step0/rank0/dump.json" for half in ("pynative", "graph")]
+    assert dumps_of_steps_before(tmp_path / "step1/rank0/dump.json") == {1: whole}
+    # Each half is reached by its own name.
+    alone = tmp_path / "graph" / "step0" / "rank0" / "dump.json"
+    assert find_places(tmp_path / "graph" / "step0") == {Place(0, "rank0"): alone} and parts_of(alone) == [alone]
+    with pytest.raises(DumpFormatError, match="no such file or folder"):
+        find_places(tmp_path / "step2")
 
 
-def test_an_empty_step_leads_to_the_halves_beside_it(tmp_path: Path) -> None:
+def test_an_empty_step_beside_halves_is_no_dump(tmp_path: Path) -> None:
     """As a run leaves it that ended before it met a graph."""
     for half in ("graph", "pynative"):
         complete(tmp_path / half / "step0" / "rank0")
     (tmp_path / "step0" / "rank0").mkdir(parents=True)
-    for find in (find_dumps, find_places):
-        for place in ("step0", "step0/rank0"):
-            with pytest.raises(DumpFormatError) as raised:
-                find(tmp_path / place)
-            assert "no dump in it" in str(raised.value)
-            assert f"here graph/step0, pynative/step0; give one of them, or {tmp_path}, which" in str(raised.value)
+    for path in (tmp_path, tmp_path / "step0", tmp_path / "step0" / "rank0"):
+        (found,) = find_places(path).values()
+        assert parts_of(found) == [tmp_path / half / "step0/rank0/dump.json" for half in ("pynative", "graph")]
+
+
+def test_a_step_that_was_killed_is_divided_otherwise(tmp_path: Path) -> None:
+    """What ran outside of graphs lies where that of an undivided step does, until the step is over."""
+    own, graph = tmp_path / "step0" / "rank0", tmp_path / "graph" / "step0" / "rank0"
+    complete(graph)
+    assert find_places(tmp_path) == {Place(0, "rank0"): graph / "dump.json"}
+    killed(own)
+    assert find_places(tmp_path) == {Place(0, "rank0"): own / "dump.json"}
+    assert parts_of(own) == [own / "dump.json", graph / "dump.json"]
+    (own / "dump.json").unlink()
+    assert parts_of(own) == [own, graph / "dump.json"]
+
+
+def test_halves_beside_a_step_that_is_not_divided_are_of_an_earlier_run(tmp_path: Path) -> None:
+    for folder in ("step0/rank0", "graph/step0/rank0", "pynative/step0/rank0"):
+        complete(tmp_path / folder)
+    found = find_places(tmp_path)
+    assert found == {Place(0, "rank0"): tmp_path / "step0/rank0/dump.json"}
+    assert parts_of(found[Place(0, "rank0")]) == [tmp_path / "step0/rank0/dump.json"]

@@ -507,7 +507,7 @@ def test_nothing_to_find_says_what_would_do(tmp_path: Path) -> None:
         find_dumps(tmp_path)
     for step in (0, 10, 2):
         write(tmp_path / f"step{step}" / "rank0", {})
-    with pytest.raises(DumpFormatError, match=r"several to choose from: a, step0, step2, step10; name one of them"):
+    with pytest.raises(DumpFormatError, match=r"several to choose from: step0, step2, step10; name one of them"):
         find_dumps(tmp_path)
 
 
