@@ -96,12 +96,13 @@ def test_modules_that_only_one_side_has_name_the_other(tmp_path: Path, caplog: p
     assert "-lm pairs modules, and the golden holds none (its level is L1)" in caplog.text
 
 
-def test_an_empty_step_leads_to_the_halves_beside_it(tmp_path: Path) -> None:
+def test_an_empty_dump_leads_to_the_halves_beside_it(tmp_path: Path) -> None:
     empty, good = written(tmp_path / "step0" / "proc1", {}), written(tmp_path / "graph" / "step0" / "proc2", GOOD)
     with pytest.raises(CompareError) as raised:
-        compare(empty.parent.parent, good)
+        compare(empty.parent, good)
     assert (
         "holds no call. Of that step what ran in graphs and what ran outside of them have a folder each, here "
         in str(raised.value)
     )
     assert "graph/step0; give one of them" in str(raised.value)
+    assert compare(tmp_path / "step0", good).verdict == "consistent", "the later process is taken"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -72,46 +70,3 @@ def test_a_deviation_that_sketches_estimate_is_said_to_be_an_estimate(sketched: 
     which = "an estimate, mostly right to within 20 %" if sketched else "by the norm, which differs most for the size"
     assert which in told
     assert "times its size" in one_a_line(lines)
-
-
-def plain(number: object) -> dict[str, object]:
-    return {"type": type(number).__name__, "value": number}
-
-
-def softmax(folder: Path, framework: str, keywords: dict[str, object], *positional: object) -> Path:
-    """A dump of one softmax of equal inputs, along the axis that its arguments say."""
-    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-    written(folder, framework, {(name := "Functional.softmax.0.forward"): [x, x * len(folder.name)]})
-    content = json.loads((folder / "dump.json").read_text())
-    content["data"][name]["input_args"] += [plain(each) for each in positional]
-    content["data"][name]["input_kwargs"] = {key: plain(each) for key, each in keywords.items()}
-    (folder / "dump.json").write_text(json.dumps(content))
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("golden", "line"),
-    [
-        (({"dim": -1},), ["input.axis (golden: input.dim)", "int 1", "int -1", "DIFFERS"]),
-        (({}, -1), ["input.axis (golden: input.1)", "int 1", "int -1", "DIFFERS"]),
-        (({"dim": 1},), ["input.axis (golden: input.dim)", "int 1", "int 1", "0", "0", "agrees"]),
-        (({"dim": -2},), ["input.axis (golden: input.dim)", "int 1", "int -2"]),
-    ],
-)
-def test_an_argument_stands_beside_what_the_other_framework_calls_otherwise(
-    golden: tuple[Any, ...], line: list[str], tmp_path: Path
-) -> None:
-    sides = softmax(tmp_path / "a", "mindspore", {"axis": 1}), softmax(tmp_path / "bb", "pytorch", *golden)
-    lines = node_report(*sides, "Functional.softmax", Options()).lines
-    told = [re.split(r"\s{2,}", each.strip()) for each in lines]
-    assert [each for each in told if each[0].startswith("input.axis")] == [line], lines
-    assert not any("no counterpart" in each for each in lines)
-    named = "its argument axis is 1, the golden's is -1" in one_a_line(lines)
-    assert named == ("DIFFERS" in line), "as compare names the cause"
-
-
-def test_an_argument_that_one_side_leaves_out_stands_beside_its_default(tmp_path: Path) -> None:
-    sides = softmax(tmp_path / "a", "pytorch", {"dim": 1}), softmax(tmp_path / "bb", "mindspore", {})
-    lines = node_report(*sides, "Functional.softmax", Options()).lines
-    told = [re.split(r"\s{2,}", each.strip()) for each in lines]
-    assert ["input.dim", "int 1", "axis = -1 (default)", "DIFFERS"] in told, lines

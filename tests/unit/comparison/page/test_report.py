@@ -185,9 +185,11 @@ def test_of_very_many_values_the_figures_that_matter_are_kept(
 ) -> None:
     monkeypatch.setattr(choice, "_MOST_ROWS", 50)
     monkeypatch.setattr(choice, "_CHOSEN", 40)
-    rows = rows_of(outcome.comparison)
+    rows, deviations = rows_of(outcome.comparison), outcome.comparison.deviations
     worst = next(place for place, row in enumerate(rows) if row.state == "input" and row.deviation is not None)
-    monkeypatch.setattr(rows[worst], "deviation", 1e3)
+    values = deviations.values.copy()
+    values[worst] = 1e3
+    monkeypatch.setitem(vars(outcome.comparison), "deviations", deviations._replace(values=values))
     page = page_of(outcome, tmp_path)
     assert page.index["truncated"] == {"rows": 40, "command": "--html-rows all"}
     assert len(page.column("figure_rows")) == len(page.column("target_max")) == 40
