@@ -171,6 +171,9 @@ _OWN, _MACHINERY, _PLUMBING, _RECOGNISABLE, _TRACER = range(5)
 #: Innermost frames kept of one call site; a deeper stack is a runaway recursion, not information.
 _MOST_FRAMES = 64
 
+#: A function, and the line in it that a frame stands at.
+Place = tuple[CodeType, int]
+
 
 class Stack:
     """The stack on which a call is made, as long as it is open: what lies outside of its caller stays as it is.
@@ -186,14 +189,8 @@ class Stack:
         self.caller: FrameType | None = None
         self.beyond: FrameType | None = None
         self.depth = -1
-        self.frames: list[tuple[CodeType, int]] = []
+        self.frames: list[Place] = []
         self.shown = False
-
-    def seen_from(self, line: int) -> list[tuple[CodeType, int]]:
-        """The frames, of which the caller's is at ``line`` by now."""
-        if not (self.shown and self.frames):
-            return self.frames
-        return [(self.frames[0][0], line), *self.frames[1:]]
 
 
 class CallSites:
@@ -217,8 +214,15 @@ class CallSites:
         self._machinery = tuple(part.replace("/", os.sep) for part in machinery)
         self._plumbing = tuple(part.replace("/", os.sep) for part in plumbing) + self._machinery
         self._keep_frames = keep_frames
-        self._kinds: dict[CodeType, int] = {}
-        self._numbers: dict[tuple[tuple[CodeType, int], ...], int] = {}
+        # Functions go by their identity, for which they are held: what Python calls the hash of one is made of all that
+        # is in it, anew each time, and so is the line of a frame.
+        self._held: list[CodeType] = []
+        self._kinds: dict[int, int] = {}
+        #: Places by function and instruction, and by function and line: there is one object for each.
+        self._reached: dict[tuple[int, int], Place] = {}
+        self._places: dict[tuple[int, int], Place] = {}
+        #: Of call sites, by the identities of their places.
+        self._numbers: dict[tuple[int, ...], int] = {}
 
     def locate(self, frame: FrameType | None, *, is_module: bool, around: Stack | None = None) -> Stack:
         """Walk outwards from ``frame`` until what is known of the call ``around``; the depth is -1 inside a tracer.
@@ -231,12 +235,14 @@ class CallSites:
         stack, depth, frames = Stack(), 0, list[tuple[CodeType, int]]()
         while frame is not None:
             code = frame.f_code
-            kind = kinds.get(code)
+            kind = kinds.get(id(code))
             if kind is None:
-                kind = kinds[code] = self._kind(code)
+                kind = self._meet(code)
             if depth:
                 if frame is known and around is not None and frame.f_back is around.beyond:
-                    frames += around.seen_from(frame.f_lineno)
+                    # Of all that is known, the caller alone may be at another line by now.
+                    moved = around.shown and bool(around.frames)
+                    frames += [self._place(frame, code), *around.frames[1:]] if moved else around.frames
                     depth += around.depth
                     break
                 depth += 1
@@ -246,7 +252,7 @@ class CallSites:
                 if kind == _TRACER:
                     return Stack()
                 if self._keep_frames and len(frames) < _MOST_FRAMES:
-                    frames.append((code, frame.f_lineno))
+                    frames.append(self._place(frame, code))
             frame = frame.f_back
         stack.depth, stack.frames = depth, frames[:_MOST_FRAMES]
         return stack
@@ -262,20 +268,34 @@ class CallSites:
                 depth += 1
             else:
                 code = frame.f_code
-                kind = kinds.get(code)
+                kind = kinds.get(id(code))
                 if kind is None:
-                    kind = kinds[code] = self._kind(code)
+                    kind = self._meet(code)
                 depth = int(kind > _MACHINERY)
             frame = frame.f_back
         return depth
 
-    def number(self, frames: list[tuple[CodeType, int]]) -> tuple[int, list[str] | None]:
-        """The call site's number, and its frames as text when it is met for the first time."""
-        key = tuple(frames)
+    def number(self, frames: list[Place]) -> tuple[int, list[str] | None]:
+        """The number of a call site that was located, and its frames as text when it is met for the first time."""
+        key = tuple(map(id, frames))
         if (known := self._numbers.get(key)) is not None:
             return known, None
         number = self._numbers[key] = len(self._numbers)
         return number, [_frame_text(code.co_filename, line, code.co_name) for code, line in frames]
+
+    def _place(self, frame: FrameType, code: CodeType) -> Place:
+        """Where a frame stands: the same object each time."""
+        instruction = id(code), frame.f_lasti
+        place = self._reached.get(instruction)
+        if place is None:
+            line = frame.f_lineno
+            place = self._reached[instruction] = self._places.setdefault((id(code), line), (code, line))
+        return place
+
+    def _meet(self, code: CodeType) -> int:
+        self._held.append(code)
+        kind = self._kinds[id(code)] = self._kind(code)
+        return kind
 
     def _kind(self, code: CodeType) -> int:
         name = code.co_filename
@@ -323,16 +343,19 @@ class Recomputation:
 
     def __init__(self, functions: Collection[tuple[str, str]]) -> None:
         self._functions = [(part.replace("/", os.sep), name) for part, name in functions]
-        self._known: dict[CodeType, bool] = {}
+        #: What functions are, by their identity, for which they are held.
+        self._known: dict[int, bool] = {}
+        self._held: list[CodeType] = []
 
     def runs(self, frame: FrameType | None) -> bool:
         """Whether ``frame`` was reached through one of them."""
         known = self._known
         while frame is not None:
             code = frame.f_code
-            recomputes = known.get(code)
+            recomputes = known.get(id(code))
             if recomputes is None:
-                recomputes = known[code] = any(
+                self._held.append(code)
+                recomputes = known[id(code)] = any(
                     code.co_name == name and part in code.co_filename for part, name in self._functions
                 )
             if recomputes:

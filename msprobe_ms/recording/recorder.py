@@ -17,7 +17,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from msprobe_ms.dump.names import ATTRIBUTES, DEBUG, FORWARD, LOSS, RECOMPUTE
@@ -25,7 +24,7 @@ from msprobe_ms.dump.writing.json_text import Value, Whole
 from msprobe_ms.dump.writing.writer import EntryPart
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.quiet import Quiet
-from msprobe_ms.recording.calls import Call, CallSites, OpenCalls, Parameters, Recomputation, Subject
+from msprobe_ms.recording.calls import Call, CallSites, OpenCalls, Parameters, Place, Recomputation, Subject
 from msprobe_ms.recording.containers import results
 from msprobe_ms.recording.gradients import Backward, Watch
 from msprobe_ms.recording.output.step_dump import StepDump
@@ -191,7 +190,7 @@ class Recorder(StepRecorder):
     def _needs_site(self, call: Call) -> bool:
         return call.keep_forward
 
-    def _site(self, frames: list[tuple[CodeType, int]]) -> int:
+    def _site(self, frames: list[Place]) -> int:
         number, new = self._sites.number(frames)
         if new is not None:  # a call without its site is still a call
             self._guarded("call site", partial(self._sink.call_site, number, new))
