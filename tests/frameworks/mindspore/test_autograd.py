@@ -83,3 +83,21 @@ def test_a_hook_for_which_there_is_no_stack_ends_no_backward(ms: Any) -> None:
     gradient = mindspore.grad(forward)(Tensor(np.zeros(3, np.float32)))
     assert gradient.asnumpy().tolist() == [1, 1, 1]
     assert len(told) == 2 and isinstance(told[1], RecursionError)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(), (3, 5), (0, 2)])
+def test_gradients_are_added_as_the_framework_adds(ms: Any, shape: tuple[int, ...], dtype: type) -> None:
+    generator = np.random.default_rng(3)
+    first, second = (Tensor(np.asarray(generator.standard_normal(shape), dtype)) for _ in range(2))
+    for pair in ((first, second), (first.T, second.T)):
+        added, expected = MindSporeGraph().add(*pair), pair[0] + pair[1]
+        assert (added.dtype, added.shape) == (expected.dtype, expected.shape)
+        assert added.asnumpy().tobytes() == expected.asnumpy().tobytes()
+
+
+def test_gradients_on_the_host_are_added_without_a_kernel(ms: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel takes many times as long."""
+    monkeypatch.setattr("msprobe_ms.frameworks.mindspore.autograd._add", None)
+    ones = Tensor(np.ones((2, 3), np.float32))
+    assert MindSporeGraph().add(ones, ones).asnumpy().tolist() == [[2, 2, 2], [2, 2, 2]]
