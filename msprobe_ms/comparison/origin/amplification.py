@@ -23,12 +23,11 @@ from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.local_bounds import set_apart_at_most
 from msprobe_ms.comparison.origin.nodes import is_measured
 from msprobe_ms.comparison.origin.propagation import MARGIN, condition_of_shared_error
-from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
 from msprobe_ms.comparison.statistics import have_sketches
 from msprobe_ms.comparison.terms import GOLDEN, TARGET
-from msprobe_ms.dump.model import Dump
 
 if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
 
 #: Parts of a rounding that may be seen of a whole tensor.
@@ -41,9 +40,11 @@ _MARGIN, _MARGIN_BACKWARD = 8.0, 30.0
 class Amplification:
     """The deviations of a later step beside those of the first."""
 
-    def __init__(self, first_step: tuple[Dump, Dump], drift: float, unrecorded: UnrecordedCode) -> None:
-        """``drift``: the deviation of parameters that updates explain."""
-        (self._target, self._golden), self._drift, self._unrecorded = first_step, drift, unrecorded
+    def __init__(self, evidence: Evidence, drift: float) -> None:
+        """``drift``: the deviation of parameters that updates explain. The evidence has a first step."""
+        assert evidence.first_step is not None
+        self._target, self._golden = evidence.first_step
+        self._drift, self._unrecorded, self._small = drift, evidence.unrecorded, evidence.small_rows
         self._first: dict[Row, float | None] = {}
         self._inside: dict[Node, float | None] = {}
         self._with_parameters: set[Node] = set()
@@ -93,7 +94,7 @@ class Amplification:
         margin = _MARGIN_BACKWARD if node.is_backward and not self.is_of_loss(row, node) else _MARGIN
         own = margin * max(first, _rounding(row))
         grown = max(own * max(1.0, growth), _by_condition(node) if row.state == "output" else 0.0)
-        at_most = set_apart_at_most(row, node) if self._stood_beside_counterparts(node) else None
+        at_most = set_apart_at_most(row, node, self._small) if self._stood_beside_counterparts(node) else None
         up_to = (row.held_to or 0.0) + grown
         return up_to if at_most is None else min(up_to, own + at_most)
 

@@ -26,7 +26,7 @@ def nodes_of(pairs: Sequence[Pair]) -> list[Node]:
 
 
 def _connect(nodes: list[Node], pairs: Sequence[Pair]) -> None:
-    """Fill parents, children and context."""
+    """Fill parents, children, context and gradients."""
     by_name = {node.name: node for node in nodes}
     around = {pair.target.name: pair.target.parent for pair in pairs if pair.target is not None and not pair.matched}
     inside: dict[Node, list[Node]] = defaultdict(list)
@@ -55,7 +55,8 @@ def _connect(nodes: list[Node], pairs: Sequence[Pair]) -> None:
             continue
         if parsed.direction == BACKWARD:
             counterpart = by_name.get(str(parsed.in_direction(FORWARD)))
-            node.context = () if counterpart is None else (counterpart,)
+            if counterpart is not None:
+                node.context, counterpart.gradients = (counterpart,), node
         elif parsed.direction == PARAMETERS_GRAD:
             node.context = [*forwards[parsed.name], *backwards[parsed.name]]
 

@@ -13,6 +13,7 @@ from msprobe_ms.comparison.measuring.updated import were_updated
 from msprobe_ms.comparison.model import Allowance, Pair, Row
 from msprobe_ms.comparison.origin.connected_nodes import nodes_of
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
+from msprobe_ms.comparison.origin.local_bounds import SmallRows, small_rows
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
 from msprobe_ms.comparison.origin.updates import Place, Update, apart_at_most, apart_by_updates, place_of, updates_since
@@ -61,7 +62,7 @@ class Evidence:
     def release(self) -> None:
         """Part the nodes, which know each other, so that they are freed without a search for cycles."""
         for node in self.nodes:
-            node.parent, node.children, node.context, node.before = None, (), (), None
+            node.parent, node.children, node.context, node.gradients, node.before = None, (), (), None, None
 
     def let_pass(self, found: Mapping[Row, tuple[Node, Allowance]]) -> None:
         """Fill ``Row.explained`` of the rows of these nodes that nothing explained so far."""
@@ -142,6 +143,11 @@ class Evidence:
         """
         steady = {place_of(each.row) for each in self._since_first if each.is_steady}
         return max((apart for place, apart in self.apart_by_updates.items() if place in steady), default=0.0)
+
+    @cached_property
+    def small_rows(self) -> SmallRows:
+        """How much more than the whole rows of a shape multiply errors in normalisations."""
+        return small_rows(self.nodes)
 
     @cached_property
     def unrecorded(self) -> UnrecordedCode:

@@ -40,7 +40,7 @@ def inputs_far_apart(evidence: Evidence) -> int:
     if not far or evidence.first_step is None:
         return len(far)
     drift = max(evidence.drift, _apart_within_tolerance(forward))
-    amplification = Amplification(evidence.first_step, drift, evidence.unrecorded)
+    amplification = Amplification(evidence, drift)
     return sum((row.deviation or 0.0) > amplification.of_updates(row) for row in far)
 
 

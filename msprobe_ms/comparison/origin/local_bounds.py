@@ -9,13 +9,14 @@ difference of all elements, so that they add up whatever the sizes of the values
 * A normalisation γ x̂ + β divides errors of x as it divides x, and multiplies them by γ; an error of γ is multiplied by
   x̂, whose elements have a root mean square of 1, and one of β is added to each row. So a parameter counts by its error
   beside the result, not beside its own size: a bias next to zero may be far apart and change nothing. Rows are not all
-  conditioned as the whole is.
+  conditioned as the whole is: that small ones stand beside large ones (registers and tokens of an image) shows in
+  gradients, which backward multiplies by the transpose of the same derivative. Its norm is no less than they show.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.arrays.dtypes import parse_dtype
@@ -26,6 +27,7 @@ from msprobe_ms.comparison.origin.nodes import is_measured, is_of_all_elements
 from msprobe_ms.comparison.origin.propagation import ESTIMATE, ESTIMATE_OF_BOTH, MARGIN, condition
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square
 from msprobe_ms.comparison.terms import GOLDEN
+from msprobe_ms.dump.model import Item
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.nodes import Node
@@ -39,8 +41,35 @@ _TAIL = 8.0
 _AT_MOST_AS_FAR = frozenset({Kind.MEAN, Kind.PART, Kind.SOFTMAX})
 
 
-def set_apart_at_most(row: Row, node: Node) -> float | None:
-    """Return the deviation of a result that what its call takes in explains, beside rounding.
+#: Shape of what normalisations take in → how many times more than the whole their rows multiply an error.
+SmallRows = Mapping[tuple[int, ...], float]
+
+
+def small_rows(nodes: Iterable[Node]) -> SmallRows:
+    """Return what the golden's gradients show of rows smaller than others: all of a shape may be those of one stream.
+
+    A gradient shows but the rows that it reaches, in the last layers few.
+    """
+    found: dict[tuple[int, ...], float] = {}
+    for node in nodes:
+        if node.kind is not Kind.NORM or node.gradients is None or (taken := _values(node, "input")) is None:
+            continue
+        above, below = (_values(node.gradients, state) for state in ("input", "output"))
+        size, shape = root_mean_square(taken), taken.shape
+        if above and below and size and isinstance(shape, tuple) and above.shape == below.shape == shape:
+            arrived = magnitude(above.norm)
+            times = size * magnitude(below.norm) / arrived if arrived else 0.0
+            found[shape] = max(times, found.get(shape, 0.0))
+    return found
+
+
+def _values(node: Node, state: str) -> Item | None:
+    """The first tensor of floats of the golden's."""
+    return next((row.golden for row in node.rows(state) if _is_of_floats(row)), None)
+
+
+def set_apart_at_most(row: Row, node: Node, small: SmallRows | None = None) -> float | None:
+    """Return the deviation of a result that what its call takes in explains, beside rounding; ``small``: `small_rows`.
 
     Sketches estimate errors. They are linear, so that a sum and its terms are estimated alike; others each for itself
     (see ``ESTIMATE_OF_BOTH``). None where nothing tells it, or where the result is within it but for a single element.
@@ -51,7 +80,8 @@ def set_apart_at_most(row: Row, node: Node) -> float | None:
     taken = [each for each in node.rows("input", "parameters") if _is_of_floats(each)]
     if not given or not taken or not all(map(_is_known, (row, *taken))):
         return None
-    error = _error_of_normalisation(row, node, taken) if node.kind is Kind.NORM else _error_by_slopes(row, node, taken)
+    is_normal = node.kind is Kind.NORM
+    error = _error_of_normalisation(row, node, taken, small or {}) if is_normal else _error_by_slopes(row, node, taken)
     if error is None:
         return None
     estimate = ESTIMATE if node.kind in (Kind.SUM, Kind.NORM) else ESTIMATE_OF_BOTH
@@ -74,7 +104,7 @@ def _times(row: Row, taken: Row) -> float:
     return max(counts) / min(counts)
 
 
-def _error_of_normalisation(row: Row, node: Node, taken: Sequence[Row]) -> float | None:
+def _error_of_normalisation(row: Row, node: Node, taken: Sequence[Row], small: SmallRows) -> float | None:
     known, count = condition(node), element_count(row.golden) if row.golden is not None else 0
     values = [each for each in taken if each.golden is not None and element_count(each.golden) == count]
     vectors = [each for each in taken if each not in values]
@@ -84,7 +114,9 @@ def _error_of_normalisation(row: Row, node: Node, taken: Sequence[Row]) -> float
     if not size or _largest(values[0]) > _TAIL * size:
         return None
     own = sum(math.sqrt(_times(row, each)) * _error(each) for each in vectors)
-    return MARGIN * (max(1.0, largest) * known * _error(values[0]) / size + own)
+    shape = values[0].golden.shape
+    of_rows = small.get(shape, 0.0) if isinstance(shape, tuple) else 0.0
+    return MARGIN * (max(max(1.0, largest) * known, of_rows) * _error(values[0]) / size + own)
 
 
 def _error(row: Row) -> float:

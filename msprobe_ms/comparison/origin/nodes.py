@@ -34,6 +34,7 @@ class Node:
     ``parent``    the nearest enclosing call that is a node
     ``context``   what went into the computation besides this entry's own inputs: a backward node's forward counterpart,
                   the calls whose gradients a parameter gradient sums
+    ``gradients``  of a forward call: its backward one
     ``before``    of a save: the one before it
     ``is_loss``   whether it is a save among calls: what gradients are computed of, which do not depend on its value
     ``ratio_in``, ``ratio_parameters``, ``ratio_out``  the largest error ratios of its inputs, parameters and results
@@ -57,6 +58,7 @@ class Node:
     ratio_in: float = 0.0
     ratio_parameters: float = 0.0
     ratio_out: float = 0.0
+    gradients: Node | None = None
     before: Node | None = None
     is_loss: bool = False
     ratio_inside: float = 0.0

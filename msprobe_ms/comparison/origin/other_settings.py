@@ -19,13 +19,16 @@ from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.propagation import set_apart_by_inputs
 from msprobe_ms.comparison.pairing.arguments import OtherSetting, other_settings
 from msprobe_ms.comparison.terms import GOLDEN, PairedBy
-from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.model import Dump, Entry
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
 
 #: Deviations of inputs from which on two calls may be no counterparts: five times that of a layer in bfloat16.
 _FAR = 0.05
+#: Part by which two numbers differ that code writes with six digits or with all, as 0.797885 for the root of 2 / pi: by
+#: so much rounding makes results differ at least.
+_DIGITS = 1e-6
 _RANDOM = (Kind.RANDOM, Kind.COLLECTIVE)
 
 
@@ -55,7 +58,7 @@ class OtherSettings:
         target, golden = node.pair.target, node.pair.golden
         if target is None or golden is None:
             return []
-        return other_settings(target, golden, self._frameworks, several=node.pair.how == PairedBy.GROUP)
+        return self._other(target, golden, node)
 
     def limit(self, row: Row, node: Node, *, agreed_at_first: bool) -> float | None:
         """Return the deviation of a result that error in what its call takes in may explain; None: any.
@@ -82,7 +85,19 @@ class OtherSettings:
         target, golden = node.pair.target, node.pair.golden
         ours = step[0].entries.get(target.name) if target is not None else None
         theirs = step[1].entries.get(golden.name) if golden is not None else None
-        return other_settings(ours, theirs, self._frameworks) if ours is not None and theirs is not None else []
+        return self._other(ours, theirs, node) if ours is not None and theirs is not None else []
+
+    def _other(self, target: Entry, golden: Entry, node: Node) -> list[OtherSetting]:
+        found = other_settings(target, golden, self._frameworks, several=node.pair.how == PairedBy.GROUP)
+        return [each for each in found if not _is_written_shorter(each)]
+
+
+def _is_written_shorter(setting: OtherSetting) -> bool:
+    """Whether the numbers of both sides are the same to six digits."""
+    ours, theirs = ([each for each in side if isinstance(each, float)] for side in (setting.target, setting.golden))
+    if not len(ours) == len(theirs) == len(setting.target) == len(setting.golden):
+        return False
+    return all(math.isclose(mine, other, rel_tol=_DIGITS) for mine, other in zip(ours, theirs, strict=True))
 
 
 def _taken(node: Node) -> float:

@@ -16,7 +16,8 @@ of their own: independent roundings of n elements cancel in them to 1/sqrt(n).
 * sum, mean: terms that cancel leave the rounding of the terms
 * part: may hold the whole error of what it is a part of
 * sine, exponential, softmax: the absolute error of the argument is the relative one of the result: errors grow by the
-  argument, of a softmax by the root mean square of all
+  argument, of a softmax by the root mean square of all. A module that makes waves of a time between 0 and 1 counts it
+  in thousandths first (``scale=1000`` of diffusers' ``Timesteps``)
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ ESTIMATE_OF_BOTH = 4.0
 _STANDING_OUT = 1.5
 #: Arguments beyond which an exponential of float32 is infinite or nothing.
 _EXPONENT = 104.0
+#: Steps of a diffusion that a time between 0 and 1 is a part of, by which layers of waves multiply it.
+_STEPS = 1000.0
 #: Values of a channel from which on its spread is well known; how seldom one of several channels may have a smaller
 #: spread than is expected; the smallest epsilon that batch normalisations of common frameworks add to a variance.
 _MANY_VALUES, _SELDOM, _LEAST_EPSILON = 8, 0.01, 1e-5
@@ -276,7 +279,15 @@ def _largest_argument(node: Node, at_most: float) -> float | None:
     items = [row.golden for row in node.rows("input") if row.golden is not None]
     ends = [magnitude(end) for item in items for end in (item.maximum, item.minimum)]
     largest = max((end for end in ends if end <= at_most), default=0.0)
+    if node.is_module and items and all(map(_is_of_fractions, items)):
+        largest *= _STEPS
     return max(1.0, largest) if largest else None
+
+
+def _is_of_fractions(item: Item) -> bool:
+    """Whether it has a number for each row that is no whole one."""
+    is_number = item.kind == "tensor" and isinstance(item.shape, tuple) and len(item.shape) <= 1
+    return is_number and bool(parse_dtype(item.dtype).epsilon) and not magnitude(item.maximum).is_integer()
 
 
 def _tensors(node: Node, state: str) -> list[Item]:

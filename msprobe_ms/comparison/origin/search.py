@@ -128,8 +128,7 @@ class Walk:
         self.origins: dict[Node, tuple[int, Origin]] = {}
         self.doubted: dict[Node, tuple[int, Origin]] = {}
         self.tried: dict[Row, list[tuple[str, Allowance | None]]] = {row: [] for row in watched}
-        first = evidence.first_step
-        self._amplification = None if first is None else Amplification(first, evidence.drift, evidence.unrecorded)
+        self._amplification = None if evidence.first_step is None else Amplification(evidence, evidence.drift)
         self._explanations: dict[Phase, list[Explanation]] = {phase: [] for phase in Phase}
         for each in EXPLANATIONS:
             explanation = each(evidence)

@@ -105,6 +105,27 @@ def test_a_bias_next_to_zero_may_be_far_apart_and_explains_little_of_a_normalisa
     assert (allowed := up_to(0.03)) is not None and 2e-3 < allowed < 2e-2
 
 
+@pytest.mark.parametrize(("backward", "wrong", "told"), [(True, 0.0, False), (True, 1.0, True), (False, 0.0, True)])
+def test_small_rows_of_a_normalisation_are_known_by_its_gradient(backward: bool, wrong: float, told: bool) -> None:
+    """Eight rows are a fiftieth of the others; updates set them apart, and leave the others alone."""
+    name, sizes = "Cell.net.norm.LayerNorm.forward.0", np.where(np.arange(SIZE) < 8, 0.02, 1.0)[:, None]
+
+    def make(drift: float, wrong: float) -> Dump:
+        x = sizes * X + drift * 2 * (sizes < 1) * ERROR
+        centred = x - x.mean(-1, keepdims=True)
+        spread = centred.std(-1, keepdims=True)
+        normal = centred / spread
+        forward = step(name, drift, [("input.0", x)], normal + wrong * SECOND)
+        inner = WEIGHT - WEIGHT.mean(-1, keepdims=True) - normal * (WEIGHT * normal).mean(-1, keepdims=True)
+        gradients = [("input.0", WEIGHT), ("output.0", inner / spread)] if backward else []
+        entry = name.replace("forward", "backward")
+        later = dump([tensor(place, each.astype(np.float32), entry) for place, each in gradients])
+        forward.entries.update(later.entries)
+        return forward
+
+    assert found(make, wrong) == [f"{name}.output.0"] * told
+
+
 def test_what_a_mask_has_filled_is_not_held_to_the_norm_of_the_fill() -> None:
     name, mask = "Tensor.add.0.forward", np.where(np.tri(SIZE) > 0, 0.0, -1e9)
 

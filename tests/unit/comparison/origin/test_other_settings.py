@@ -80,6 +80,12 @@ def test_results_no_further_apart_than_what_the_call_takes_in_are_no_origin() ->
     assert found(step(1.5e-4, 1.2e-4, 0.0, "tanh")) == []
 
 
+def test_a_number_that_is_written_with_six_digits_is_no_other_setting() -> None:
+    assert found(step(1.5e-4, 4e-4, epsilon=9.999999e-6)) == []
+    origin, *_ = found(step(1.5e-4, 4e-4, epsilon=9.9999e-6))
+    assert "epsilon" in origin.reason
+
+
 def test_no_switch_excuses_the_gradient_of_a_call_of_other_settings() -> None:
     (origin,) = found(step(1.5e-4, 1.2e-4, 3e-4, "tanh"))
     assert origin.target == f"{BACKWARD}.output.0"

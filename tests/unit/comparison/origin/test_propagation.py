@@ -12,6 +12,7 @@ from compare_nodes import origins as node_origins
 from compare_parts import dump, tensor
 from layer_dumps import NORM, Array, call, layer_norm, normal
 
+from msprobe_ms.arrays.sketch import encode, sketch
 from msprobe_ms.comparison.model import Origin, Pair
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
@@ -74,6 +75,21 @@ def test_long_sums_round_by_right(terms: int, mean: float) -> None:
         straight += x[:, k, None] * weight[None, :, k]
     wide = (x.astype(np.float64) @ weight.T.astype(np.float64)).astype(np.float32)
     assert origins(call(name, x, straight, weight=weight), call(name, x, wide, weight=weight)) == []
+
+
+@pytest.mark.parametrize(("off", "told"), [(1e-6, False), (1e-3, True)])
+def test_waves_of_a_part_of_the_way_are_as_exact_as_those_of_its_steps(off: float, told: bool) -> None:
+    """Times are counted in thousandths before they are multiplied by frequencies, of an exponential that is ``off``."""
+    name, times = "Cell.net.time.Timesteps.forward.0", np.float32([0.123, 0.456, 0.789, 0.987])
+
+    def waves(off: float) -> Dump:
+        frequencies = np.exp(-math.log(10_000) * np.arange(64) / 64) * (1 + off * np.cos(np.arange(64)))
+        angles = 1000 * times.astype(np.float64)[:, None] * frequencies
+        given = np.concatenate([np.sin(angles), np.cos(angles)], -1).astype(np.float32)
+        sketched = encode(sketch(given), given.dtype)
+        return dump([tensor("input.0", times, name), tensor("output.0", given, name, sketch=sketched)])
+
+    assert [each.target for each in origins(waves(off), waves(0.0))] == [f"{name}.output.0"] * told
 
 
 @pytest.mark.parametrize(("class_name", "told"), [("GELU", True), ("Tanh", False)])
