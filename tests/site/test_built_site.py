@@ -122,7 +122,7 @@ QUESTIONS = {
         "dtypes differ", "which step", "read the table", "how much slower", "random numbers", "convert weights",
         "which level", "NaN first", "dump too large", "compare ranks", "graph mode", "loss differs", "result columns",
         "md5", "dump one API", "Norm 0", "loss changes", "N/A", "training slow", "compare different frameworks",
-        "missing API",
+        "missing API", "seed", "statistics or tensor",
     ],
     "zh": [
         "dump 是空的", "loss 是 NaN", "名称不同", "内存不足", "分布式训练", "溢出", "dtype 不同", "哪个 step",
