@@ -17,10 +17,12 @@ def terms(text: str) -> list[str]:
     return found
 
 
-#: The same in JavaScript, for what is searched for.
+#: The same in JavaScript, for what is searched for. A page is found if it has all terms, but a pair across
+#: two words that no page has side by side is in none: it is left out.
 SPLIT_QUERY = """
+var isInIndex = (term) => [Search._index.terms, Search._index.titleterms].some((terms) => Object.hasOwn(terms, term));
 var splitQuery = (query) => (query.match(/[\\u3400-\\u9fff]+|[\\p{L}\\p{N}_]+/gu) || [])
   .flatMap((text) => text.match(/[\\u3400-\\u9fff]+|[^\\u3400-\\u9fff]+/g))
   .flatMap((run) => /^[\\u3400-\\u9fff]{2,}$/.test(run)
-    ? Array.from({ length: run.length - 1 }, (_, at) => run.slice(at, at + 2)) : [run]);
+    ? Array.from({ length: run.length - 1 }, (_, at) => run.slice(at, at + 2)).filter(isInIndex) : [run]);
 """

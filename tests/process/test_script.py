@@ -239,6 +239,13 @@ def test_exit_code_and_traceback_are_those_of_python(tmp_path: Path, code: str) 
     assert "\n".join(kept).replace(str(tmp_path) + "/", "") == alone.stderr.replace(str(tmp_path) + "/", "")
 
 
+def test_a_script_without_a_framework_is_told_that_nothing_is_recorded(tmp_path: Path) -> None:
+    code = "import os, sys\nif os.fork():\n    os.wait()\n    print('hi')\nelse:\n    sys.exit()"
+    result = run(tmp_path, "train.py", code=code)
+    assert (result.returncode, result.stdout) == (0, "hi\n")
+    assert result.stderr.count("[WARNING] msprobe run: nothing is recorded: the script imported neither") == 1
+
+
 def test_an_exception_in_a_step_keeps_what_was_recorded(tmp_path: Path) -> None:
     code = PYTORCH.replace("    optimizer.step()", "    raise ValueError('mine')")
     result = run(tmp_path, "--level", "L0", "--dump_path", "dump", "train.py", code=code)

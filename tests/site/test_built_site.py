@@ -107,19 +107,28 @@ def test_the_search_finds_words_without_a_server(language: str) -> None:
 def test_what_is_searched_for_is_split_as_the_index_was() -> None:
     script = (SITE / "zh" / "_static" / "language_data.js").read_text("utf-8")
     query = "梯度溢出, layer_norm与PyTorch 2.13"
-    program = f"var window = globalThis;\n{script}\nconsole.log(JSON.stringify(splitQuery({query!r})))"
+    index = "var Search = {_index: {terms: {梯度: 0, 溢出: 0}, titleterms: {度溢: 0}}}"
+    program = f"var window = globalThis;\n{index}\n{script}\nconsole.log(JSON.stringify(splitQuery({query!r})))"
     done = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == '["梯度","度溢","溢出","layer_norm","与","PyTorch","2","13"]'
+    program = program.replace("度溢: 0", "")
+    done = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith('["梯度","溢出","layer_norm"'), "a pair that is in no page finds none"
 
 
 QUESTIONS = {
     "en": [
         "dump is empty", "nothing was recorded", "loss NaN", "names differ", "out of memory", "distributed", "overflow",
         "dtypes differ", "which step", "read the table", "how much slower", "random numbers", "convert weights",
+        "which level", "NaN first", "dump too large", "compare ranks", "graph mode", "loss differs", "result columns",
+        "md5", "dump one API", "Norm 0", "loss changes", "N/A", "training slow", "compare different frameworks",
+        "missing API", "seed", "statistics or tensor",
     ],
     "zh": [
         "dump 是空的", "loss 是 NaN", "名称不同", "内存不足", "分布式训练", "溢出", "dtype 不同", "哪个 step",
-        "怎样看表格", "会慢多少", "随机数", "转换权重",
+        "怎样看表格", "会慢多少", "随机数", "转换权重", "dump 为空", "选哪个 level", "第一个 NaN", "名称不一致",
+        "dump 太大", "多卡比对", "图模式", "loss 不一致", "比对结果 列", "md5", "只采集一个 API", "Norm 为 0",
+        "loss 改变", "N/A", "训练变慢", "固定随机种子", "跨框架比对", "溢出检测", "统计量 还是 tensor", "API 没有采集",
     ],
 }  # fmt: skip
 

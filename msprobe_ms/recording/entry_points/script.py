@@ -21,6 +21,7 @@ from msprobe_ms.frameworks import FRAMEWORKS
 from msprobe_ms.recording.entry_points.when_imported import WhenImported, forget_imports
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.log import logger
+from msprobe_ms.support.process import ThisProcess
 from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:  # what records is imported with a framework: a script without one waits for neither
@@ -48,6 +49,7 @@ class Watches:
         self._recorders: list[TrainingRecorder] = []
         self._patches: list[ClassPatches] = []
         self._finder = WhenImported(list(FRAMEWORKS), self.watch)
+        self._process = ThisProcess()
 
     def install(self) -> None:
         """Watch those that are imported already, and each of the others as it is."""
@@ -65,6 +67,13 @@ class Watches:
         recording = [recorder for recorder in self._recorders if recorder.has_recording]
         for number, recorder in enumerate(self._recorders):
             recorder.finish(others_recorded=bool(recording or number))
+        if self._alone and self._process.is_mine and not any(name in sys.modules for name in FRAMEWORKS):
+            logger.warning(
+                tr(
+                    "msprobe run: nothing is recorded: the script imported neither MindSpore nor PyTorch in this "
+                    "process; --exec watches the processes that it starts, too"
+                )
+            )
 
     def watch(self, name: str) -> None:
         """Watch a framework that has been imported."""
