@@ -131,7 +131,7 @@ class DynamicStep(Step):
                 self._modules,
                 entries=self._apis is not None,
                 tapped=self._graphs is not None or self._jit_kernels is not None,
-                frameworks_own=self._kernels is not None,
+                kernels=self._kernels is not None,
             )
             if self._kernels is None:  # the kernel that made the loss is recorded itself
                 self._losses = LossHooks(self._framework, self._recorder)

@@ -7,17 +7,23 @@ from collections.abc import Mapping
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint
 from msprobe_ms.comparison.model import Origin, Row
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+from msprobe_ms.dump.names import beginnings
 
 
-def fill_inheritance(nodes: list[Node], origins: Mapping[Node, Origin]) -> None:
+def fill_inheritance(nodes: list[Node], origins: Mapping[Node, Origin], lacking: Origin | None = None) -> None:
     """Fill ``Row.inherited_from`` of every differing row that is no origin with the name of a node where error begins.
 
     A node inherits from the origin around it, from those who made what it takes in, from what ran inside it or before
     its gradient; where nothing of that was recorded, from the last origin before it. What an origin's node gives out
     besides follows from that origin.
+
+    ``lacking``: a parameter without a gradient. Sums of gradients lack the part of the branch that ends there, so that
+    in backward all inherits from its call that follows from no other origin.
     """
-    if not origins:
+    if not origins and lacking is None:
         return
+    names = {node.name for node in nodes}
+    branch = next((name for name in beginnings(lacking.target) if name in names), "") if lacking is not None else ""
     sources: dict[Node, str] = {}
     made: dict[Fingerprint, str] = {}
     latest = ""
@@ -29,6 +35,7 @@ def fill_inheritance(nodes: list[Node], origins: Mapping[Node, Origin]) -> None:
             source = latest = node.name
         else:
             source = _around(node, origins) or _taken(node, made) or _inside(node, sources) or latest
+            source = source or (branch if node.is_backward else "")
         sources[node] = source
         for row in node.pair.rows:
             if error_ratio(row) > 1:

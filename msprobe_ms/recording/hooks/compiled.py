@@ -96,12 +96,12 @@ class JitHooks(PatchHooks):
         *,
         entries: bool,
         tapped: bool = False,
-        frameworks_own: bool = False,
+        kernels: bool = False,
     ) -> None:
         """``entries`` says whether graphs are recorded themselves; at level L0 only modules are.
 
-        ``tapped`` says that modules inside them are recorded by other means; ``frameworks_own`` includes those that
-        are no user code, an optimizer's.
+        ``tapped`` says that modules inside them are recorded by other means; ``kernels`` that kernels are recorded, not
+        API calls, and so also graphs that are no user code, an optimizer's.
         """
         self._framework = framework
         self._recorder = recorder
@@ -109,7 +109,7 @@ class JitHooks(PatchHooks):
         self._modules = modules
         self._entries = entries
         self._tapped = tapped
-        self._frameworks_own = frameworks_own
+        self._kernels = kernels
         self._subjects: dict[str, Subject] = {}
         self._searched: set[Any] = set()
         #: Whether a graph ran that has no entry.
@@ -149,7 +149,7 @@ class JitHooks(PatchHooks):
         try:
             compiled = self._framework.describe_graph(executor, args)
             if compiled is not None and compiled.frameworks_own:
-                return compiled if self._frameworks_own else None
+                return compiled if self._kernels else None
             if compiled is not None and compiled.function not in self._searched:
                 self._searched.add(compiled.function)
                 self._say_what_is_hidden(compiled)
@@ -174,7 +174,7 @@ class JitHooks(PatchHooks):
                     how_to_uncompile=how,
                 )
             )
-        elif self._entries and compiled.group is None:
+        elif self._entries and not self._kernels and compiled.group is None:
             self._errors.tell(
                 tr(
                     "API calls inside compiled graphs are not recorded; each run of a graph is one call, "

@@ -188,3 +188,22 @@ def test_the_others_go_by_the_targets_names_too() -> None:
     mappings = Mappings(layer={"TopLayer": {"b": "second"}})
     (origin,) = compare_dumps(target, golden, Options(mappings=mappings)).origins
     assert "the target none: " in origin.reason and origin.details == ("the same holds for b.bias",)
+
+
+def test_gradients_behind_the_branch_that_ends_inherit_from_its_parameter() -> None:
+    """A block hands on the sum of what its layers do, of which one lacks its part; what is below takes that in."""
+    parameters = {name.replace("Cell.", "Cell.block."): each for name, each in PARAMETERS.items()}
+    lost, around, below = "Cell.block.b.Dense.weight", "Cell.block.Block.backward.0", "Cell.below.Dense.backward.0"
+
+    def step(kept: Iterable[str], given: float) -> Dump:
+        found = recorded(kept, parameters, gradient=[1.0, -2.0])
+        for name, state in ((around, "output.0"), (below, "input.0"), (below, "output.0")):
+            found.entries.setdefault(name, Entry(name, parse_entry(name), [], None))
+            found.entries[name].items.append(tensor(state, [given, 2.0, 3.0], name))
+        return found
+
+    comparison = compared(step([name for name in parameters if name != lost], 1.0), step(parameters, 1.5))
+    (origin,) = comparison.origins
+    assert origin.target == "Cell.block.b.Dense.forward.0.parameters.weight"
+    behind = [row.inherited_from for row in comparison.rows if row.differs and row.matched]
+    assert behind == ["Cell.block.b.Dense.forward.0"] * 3
