@@ -24,6 +24,16 @@ EPSILON = {
     "float8_e5m2fnuz": 2.0**-2,
     "hifloat8": 2.0**-3,
 }
+#: The smallest normal number of the floats whose values of a training reach so far down (IEEE 754 binary16, and the
+#: specifications named at ``_FLOAT8`` and ``_HIFLOAT8``).
+SMALLEST_NORMAL = {
+    "float16": 2.0**-14,
+    "float8_e4m3fn": 2.0**-6,
+    "float8_e4m3fnuz": 2.0**-7,
+    "float8_e5m2": 2.0**-14,
+    "float8_e5m2fnuz": 2.0**-15,
+    "hifloat8": 2.0**-15,
+}
 
 #: A complex number is as precise as its parts.
 _PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
@@ -59,6 +69,11 @@ class Dtype:
     def epsilon(self) -> float:
         """Spacing of the numbers at 1.0; 0 for dtypes that hold their values exactly."""
         return EPSILON.get(_PARTS.get(self.name, self.name), 0.0)
+
+    @property
+    def smallest_normal(self) -> float:
+        """The magnitude below which numbers lie evenly spaced, an epsilon of it apart; 0 where nothing gets there."""
+        return SMALLEST_NORMAL.get(_PARTS.get(self.name, self.name), 0.0)
 
 
 @lru_cache(maxsize=1024)

@@ -12,6 +12,10 @@ and the other with a large number, what a softmax makes of it is the same: of th
 And float32 statistics that are numbers of a narrower float show a cast to float16 or bfloat16 that no dtype shows: Max
 and Min of a tensor that went through float16 are float16 numbers; of any other one in 2^13 is, by chance.
 
+Nothing is held against less than the smallest normal number of its dtype, where both sides have it: below that floats
+lie evenly spaced, so that their rounding is that of this number (IEEE 754-2019, §3.3). Gradients of float16 without
+loss scaling are a few of these steps large.
+
 Where both sides have a sketch, it estimates the distance of the two tensors, which is what a comparison of their files
 measures. The larger of the two counts: the statistics show one large element better, the sketch all the rest."""
 
@@ -47,11 +51,18 @@ Floats = npt.NDArray[np.float64]
 EXTREME = 0.1
 
 
+def least_scale(target_dtype: str | None, golden_dtype: str | None) -> float:
+    """Return the least root mean square that tensors of these dtypes are held against; what one side alone loses by
+    being narrow counts whole."""
+    return min(parse_dtype(target_dtype).smallest_normal, parse_dtype(golden_dtype).smallest_normal)
+
+
 def statistic_deviation(target: Item, golden: Item, floor: float = 0.0) -> float | None:
     """Measure two tensors by their statistics and sketches as one relative difference; None if none is on both sides.
 
     ``floor``: least root mean square the tensor is held against (see ``Tolerances.gradient_floor``).
     """
+    floor = max(floor, least_scale(target.dtype, golden.dtype))
     parts = four_statistics_deviation(target, golden, floor), sketch_deviation(target, golden, floor)
     return max((part for part in parts if part is not None), default=None)
 
@@ -137,6 +148,9 @@ class StatisticColumns:
         self._shares = np.array([EXTREME if parse_dtype(sort[2]).epsilon else 1.0 for sort in sorts])
         self._single = np.array([parse_dtype(sort[2]).name == "float32" for sort in sorts])
         self._target_counts = np.array([elements_of(sort[3]) for sort in target.known_sorts], np.float64)
+        self._normal, self._target_normal = (
+            np.array([parse_dtype(sort[2]).smallest_normal for sort in table.known_sorts]) for table in (golden, target)
+        )
         self._sorts = np.frombuffer(golden.sorts, np.uint32)
         self._target_sorts = np.frombuffer(target.sorts, np.uint32)
         codes: dict[object, int] = {}
@@ -153,12 +167,14 @@ class StatisticColumns:
         mine, golden = self._ours[np.asarray(ours, np.intp)], self._theirs[np.asarray(theirs, np.intp)]
         sorts = self._sorts[np.asarray(theirs, np.intp)]
         counts = self._counts[sorts]
-        target_counts = self._target_counts[self._target_sorts[np.asarray(ours, np.intp)]]
+        target_sorts = self._target_sorts[np.asarray(ours, np.intp)]
+        target_counts = self._target_counts[target_sorts]
+        least = np.maximum(floors, np.minimum(self._normal[sorts], self._target_normal[target_sorts]))
         with np.errstate(all="ignore"):
             mine[:, 3] *= np.sqrt(np.maximum(counts, 1) / np.maximum(target_counts, 1))
             sizes = np.where(np.isfinite(golden), np.abs(golden), 0.0)
             rms = np.where(counts > 0, sizes[:, 3] / np.sqrt(np.maximum(counts, 1)), 0.0)
-            rms = np.maximum(rms, np.asarray(floors, np.float64))
+            rms = np.maximum(rms, least)
             peak = np.maximum(sizes[:, 0], sizes[:, 1])
             extreme = np.maximum(peak, rms)
             filled = (golden[:, 1] <= FILL) & (sizes[:, 0] > 0) & (TIMES * sizes[:, 0] <= sizes[:, 1])
@@ -169,15 +185,15 @@ class StatisticColumns:
         rounded = self._single[sorts] & rounded_on_one_side(mine[:, :2], golden[:, :2])
         ends = np.where(rounded, 1.0, self._shares[sorts])[:, None] * parts[:, :2]
         found = np.maximum(ends.max(axis=1), parts[:, 2:].max(axis=1))
-        found = np.where(_filled_otherwise(mine, golden), self._of_maximum(mine, golden, floors), found)
+        found = np.where(_filled_otherwise(mine, golden), self._of_maximum(mine, golden, least), found)
         if self._target.has_sketches and self._golden.has_sketches:
-            alike = self._target_shapes[self._target_sorts[np.asarray(ours, np.intp)]] == self._shapes[sorts]
+            alike = self._target_shapes[target_sorts] == self._shapes[sorts]
             found = np.fmax(found, np.where(alike, self._estimated(ours, theirs, norm), np.nan))
         deviations: list[float] = found.tolist()
         return deviations
 
     @staticmethod
-    def _of_maximum(mine: Floats, golden: Floats, floors: Sequence[float]) -> Floats:
+    def _of_maximum(mine: Floats, golden: Floats, floors: Floats) -> Floats:
         with np.errstate(all="ignore"):
             scales = np.maximum(np.where(np.isfinite(golden[:, 0]), np.abs(golden[:, 0]), 0.0), floors)
             return _parts(mine[:, :1], golden[:, :1], scales[:, None])[:, 0]

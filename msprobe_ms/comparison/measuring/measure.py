@@ -20,7 +20,7 @@ from typing import NamedTuple
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import MORE_METRICS, TENSOR_METRICS, Missing
-from msprobe_ms.comparison.measuring.deviation import StatisticColumns, statistic_deviation
+from msprobe_ms.comparison.measuring.deviation import StatisticColumns, least_scale, statistic_deviation
 from msprobe_ms.comparison.measuring.tensors import MeasuredTensors, RealData
 from msprobe_ms.comparison.measuring.tolerances import (
     EXCEPTION,
@@ -295,7 +295,7 @@ class _Meter:
         row.measured.update(metrics)
         if difference is None:
             return None
-        scale = max(difference.golden_rms, floor)
+        scale = max(difference.golden_rms, floor, least_scale(target.dtype, golden.dtype))
         return difference.error_rms / scale if scale > 0 else difference.relative_l2
 
     def _value_deviation(self, target: Item, golden: Item) -> float | None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.measuring.tolerances import GradientFloors, Tolerances
 from msprobe_ms.comparison.model import Origin, OriginKind, Pair
 from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
@@ -85,6 +86,7 @@ class _Side:
         for place in places:
             item = self.gradients[place]
             floor = floors.of_entry(self.entries.get(item.entry)).get(item.name, 0.0)
+            floor = max(floor, parse_dtype(item.dtype).smallest_normal)
             rounding = bound(item.dtype, item.dtype, exact=False, same_framework=False, gradient=True) * floor
             size = root_mean_square(item)
             if size is None or size > rounding:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,41 @@ def test_deviations_by_column_are_those_one_by_one(rows: list) -> None:
     ]
     assert found == pytest.approx(expected, rel=1e-14, nan_ok=True)
     assert not np.isnan(found).any()
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+@pytest.mark.parametrize("figures", ["sketch", "statistics", "elements"])
+def test_values_below_the_smallest_normal_number_may_be_some_of_its_steps_apart(
+    tmp_path: Path, figures: str, steps: int
+) -> None:
+    """As gradients of float16 that nobody scaled are: a few steps of 2^-24 large, each rounded to one of them."""
+    draw = np.random.default_rng(4)
+    gradient = (draw.integers(-4, 5, 256) * 2.0**-24).astype(np.float16)
+    other = (gradient + steps * draw.choice([-1, 0, 1], 256) * 2.0**-24).astype(np.float16)
+    name = "Cell.fc.Dense.parameters_grad.0"
+
+    def one(values: np.ndarray, side: str) -> Dump:
+        item = tensor("parameters_grad.weight", values, name)
+        if figures == "sketch":
+            item = item._replace(sketch=encode(sketch(values), values.dtype))
+        if figures == "elements":
+            (tmp_path / side / "dump_tensor_data").mkdir(parents=True)
+            np.save(tmp_path / side / "dump_tensor_data" / f"{item.data_name}", values)
+        return dump([item], folder=tmp_path / side)
+
+    mode = "tensor" if figures == "elements" else "statistics"
+    target, golden = one(other, "target"), one(gradient, "golden")
+    (row,) = compare_dumps(replace(target, mode=mode), replace(golden, mode=mode), Options()).rows
+    expected = np.linalg.norm(other.astype(float) - gradient.astype(float)) / 16 / 2.0**-14
+    assert row.deviation is not None and row.tolerance is not None and row.deviation <= row.tolerance
+    if figures != "statistics":
+        assert expected / 2 <= row.deviation <= (2 if figures == "sketch" else 1.001) * expected
+
+
+def test_what_one_side_alone_loses_by_being_narrow_counts_whole() -> None:
+    lost = tensor("output.0", np.zeros(64, np.float16))
+    kept = tensor("output.0", np.full(64, 1e-8, np.float32))
+    assert statistic_deviation(lost, kept) == pytest.approx(1.0)
 
 
 def sketched(values: np.ndarray, **changed: Any) -> Item:

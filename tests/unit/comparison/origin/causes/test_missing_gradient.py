@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -207,3 +208,16 @@ def test_gradients_behind_the_branch_that_ends_inherit_from_its_parameter() -> N
     assert origin.target == "Cell.block.b.Dense.forward.0.parameters.weight"
     behind = [row.inherited_from for row in comparison.rows if row.differs and row.matched]
     assert behind == ["Cell.block.b.Dense.forward.0"] * 3
+
+
+def test_a_gradient_of_half_precision_that_the_other_side_rounds_to_zeros_is_none() -> None:
+    """The bias of an attention's key: nothing but rounding, 2^-24 or none of it."""
+    steps = {"Float16": [], "Float32": ["Cell.b.Dense.forward.0.parameters.bias"]}
+    for dtype, found in steps.items():
+        noise = np.array([2.0**-24, -(2.0**-24)], dtype.lower())
+        golden = recorded(["Cell.a.Dense.weight", "Cell.a.Dense.bias"], gradient=np.array([1, -2], dtype.lower()))
+        rest = recorded(["Cell.b.Dense.weight", "Cell.b.Dense.bias"], gradient=noise)
+        both = {**golden.entries, "Cell.b.Dense.parameters_grad.0": rest.entries["Cell.b.Dense.parameters_grad.0"]}
+        zeros = recorded(["Cell.b.Dense.weight", "Cell.b.Dense.bias"], gradient=np.zeros(2, dtype.lower()))
+        target = {**both, "Cell.b.Dense.parameters_grad.0": zeros.entries["Cell.b.Dense.parameters_grad.0"]}
+        assert bool(names(replace(golden, entries=target), replace(golden, entries=both))) == bool(found), dtype
