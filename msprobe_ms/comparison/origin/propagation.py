@@ -43,7 +43,8 @@ DRIFT = 3.0
 #: Where nothing jumps, error that grew by degrees is told from this error ratio on; below it the net is only deep.
 DRIFTED = 10.0
 #: The error ratio that says nothing where many layers were equal to the bit: a kernel that adds in another order each
-#: run, which moves few of the elements of a narrow float at all.
+#: run, which moves few of the elements of a narrow float at all. Other kernels move any of them: what two frameworks
+#: compute is equal as long as narrow floats hide that.
 _BITWISE_FLOOR, _NARROW_BITWISE_FLOOR = 1 / 8, 1 / 64
 #: Error ratios of a gradient up to which it may be noise, and the part of single elements' noise that is let through.
 _NOISY, _ELEMENTS = 20.0, 0.3
@@ -123,9 +124,9 @@ def _grows_by_condition(node: Node) -> bool:
     return known is not None and node.ratio_out <= known * taken
 
 
-def bitwise_floor(node: Node) -> float:
+def bitwise_floor(node: Node, *, same_framework: bool) -> float:
     """The error ratio that says nothing of a value of this node, while all was equal to the bit before."""
-    fine = all(_is_fine(row) for row in node.pair.rows if row.deviation)
+    fine = not same_framework or all(_is_fine(row) for row in node.pair.rows if row.deviation)
     return _BITWISE_FLOOR if fine else _NARROW_BITWISE_FLOOR
 
 

@@ -15,7 +15,7 @@ from layer_dumps import NORM, Array, call, layer_norm, normal
 from msprobe_ms.arrays.sketch import encode, sketch
 from msprobe_ms.comparison.model import Origin, Pair
 from msprobe_ms.comparison.run import Options, compare_dumps
-from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.model import Dump, Item
 
 
 def gelu(x: Array) -> Array:
@@ -116,6 +116,26 @@ def test_dumps_of_one_machine_are_held_to_the_bit_that_they_keep() -> None:
     (origin,) = compare_dumps(step(2e-6), step(0.0), Options()).origins
     assert origin.target == "Cell.net.Attention.forward.0.output.0"
     assert compare_dumps(step(1e-7), step(0.0), Options()).origins == []
+
+
+@pytest.mark.parametrize("framework", ["mindspore", "pytorch"])
+def test_what_two_frameworks_compute_may_round_otherwise_where_narrow_floats_hid_that(framework: str) -> None:
+    """A few elements of float16 that another softmax rounds to the next number, behind layers equal to the bit."""
+
+    def step(of: str, moved: int) -> Dump:
+        x, items, prefix = _X.astype(np.float16), list[Item](), "Cell" if of == "mindspore" else "Module"
+        for number in range(5):
+            name = f"{prefix}.net.{number}.norm.LayerNorm.forward.0"
+            items += [tensor("input.0", x, name), tensor("output.0", x, name)]
+        given = x.ravel().copy()
+        given[:moved] = np.nextafter(given[:moved], np.float16(np.inf))
+        name = f"{prefix}.net.Attention.forward.0"
+        result = tensor("output.0", given.reshape(x.shape), name, sketch=encode(sketch(given), given.dtype))
+        return dump([*items, tensor("input.0", x, name), result], of)
+
+    moved = _X.size // 16
+    found = compare_dumps(step("mindspore", moved), step(framework, 0), Options(align=True)).origins
+    assert len(found) == (framework == "mindspore")
 
 
 def trained(noise: float, seed: int, activation: Callable[[Array], Array] = gelu) -> Dump:
