@@ -18,6 +18,9 @@ from msprobe_ms.comparison.pairing.automatic.sequence import NEVER, align_in_ord
 
 #: Statistics at most so far apart (relative) are the same tensor's, whatever framework measured them.
 _SAME = 1e-5
+#: Times as far as from one another that two layers' statistics are from any third's, for these to be the same tensor's:
+#: where more are near, as softmaxes of alike scores, chance may set two others nearer than the two of one layer.
+_APART = 100.0
 #: Layers before and after that are asked whether statistics agree around one.
 _NEAR = 3
 #: By how much more must speak for another pair than for that of two layers.
@@ -219,6 +222,9 @@ def _only_pairs(evidence: ModuleScores, ours: Sequence[int], theirs: Sequence[in
             alike = [int(b) for b in crowd if _alike(statistics[a], statistics[b])]
             if len(alike) == 2 and sides[alike].sum() == 1:
                 b = next(place for place in alike if sides[place])
+                near = _APART * _apart(statistics[a], statistics[b])
+                if near > _SAME and _are_near(statistics, int(a), near) > len(alike):
+                    continue
                 if _could_be(evidence, int(nodes[a]), int(nodes[b]), which):
                     pairs[int(nodes[a])] = int(nodes[b])
     return pairs
@@ -235,6 +241,20 @@ def _telling(side: Outline, nodes: Sequence[int], which: int) -> NDArray[np.intp
 def _alike(one: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
     scale = max(abs(float(one[1])), abs(float(one[2])))
     return bool(np.abs(one[1:] - other[1:]).max() <= _SAME * scale)
+
+
+def _apart(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+    """The largest relative difference of norms and extremes."""
+    scales = np.array([one[0], *[np.abs(one[1:]).max()] * 2])
+    return float((np.abs(one - other) / scales).max())
+
+
+def _are_near(statistics: NDArray[np.float32], place: int, near: float) -> int:
+    """How many of the statistics, in the order of their norms, are as near to those at ``place``, these included."""
+    norm, scale = float(statistics[place, 0]), float(np.abs(statistics[place, 1:]).max())
+    first, last = np.searchsorted(statistics[:, 0], [norm * (1 - near), norm * (1 + near)])
+    gaps = np.abs(statistics[first:last, 1:] - statistics[place, 1:]).max(axis=1)
+    return int((gaps <= near * scale).sum())
 
 
 def _could_be(evidence: ModuleScores, ours: int, theirs: int, which: int) -> bool:

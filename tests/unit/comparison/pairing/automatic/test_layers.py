@@ -87,3 +87,29 @@ def test_what_does_nothing_is_no_counterpart_of_what_makes_something_smaller(sma
     pairs = align_modules(target(smallest=smallest), golden(idle=("aa",))).pairs
     pools = {ours: theirs for (ours, kind), ((theirs, _), _) in pairs.items() if kind == "Pool"}
     assert not [ours for ours in pools if int(ours.split(".")[1]) < smallest], pools
+
+
+@pytest.mark.parametrize("rounding", [0.0, 3e-5])
+def test_two_that_chance_sets_nearer_than_the_two_of_one_layer_are_no_pair(rounding: float) -> None:
+    """Softmaxes of alike scores have nearly one norm; in half precision it is off by more than they are apart."""
+    norms = 5.2008 * np.array([1, 1 + 4e-5])
+
+    def layers(prefix: str, own: np.ndarray) -> Dump:
+        items = []
+        for number, norm in enumerate(own):
+            name = f"{prefix}.h.{number}.attn.drop.Dropout.forward.0"
+            linear = f"{prefix}.h.{number}.proj.{'Dense' if prefix == 'Cell' else 'Linear'}.forward.0"
+            scores = values(2, 4, 4)
+            items += [
+                tensor(f"{state}.0", scores, name, norm=float(norm), maximum=1.0, minimum=0.0, md5=None)
+                for state in ("input", "output")
+            ]
+            items += [*call(linear, STREAM[number][0], STREAM[number][1])]
+            items += [tensor("parameters.weight", WEIGHTS[number], linear)]
+        return dump(items, "mindspore" if prefix == "Cell" else "pytorch")
+
+    # The target's second is now as far from the golden's first as rounding is from that of its own.
+    ours = layers("Cell", norms * np.array([1 + rounding, 1 - rounding]))
+    found = align_modules(ours, layers("Module", norms)).pairs
+    drops = {path: other for (path, _), ((other, _), _) in found.items() if path.endswith("drop")}
+    assert drops == {f"h.{number}.attn.drop": f"h.{number}.attn.drop" for number in range(2)}
