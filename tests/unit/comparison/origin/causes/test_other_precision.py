@@ -71,3 +71,10 @@ def test_a_call_whose_result_has_no_statistics_is_named_all_the_same() -> None:
     row.deviation = row.tolerance = None
     found = only(*pairs)
     assert found.kind == "precision" and found.details[-1] == "output.0 could not be compared"
+
+
+def test_a_mask_of_another_width_loses_nothing() -> None:
+    """The zeros and the fill of a mask are the same in half precision."""
+    pairs = TestWidths.calls(1)
+    pairs[0].rows[1].deviation = 0.0
+    assert origins(*pairs) == []
