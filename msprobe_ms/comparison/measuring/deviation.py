@@ -13,8 +13,8 @@ And float32 statistics that are numbers of a narrower float show a cast to float
 and Min of a tensor that went through float16 are float16 numbers; of any other one in 2^13 is, by chance.
 
 Nothing is held against less than the smallest normal number of its dtype, where both sides have it: below that floats
-lie evenly spaced, so that their rounding is that of this number (IEEE 754-2019, §3.3). Gradients of float16 without
-loss scaling are a few of these steps large.
+lie evenly spaced, so that their rounding is that of this number (IEEE 754-2019, section 3.3). Gradients of float16
+without loss scaling are a few of these steps large.
 
 Where both sides have a sketch, it estimates the distance of the two tensors, which is what a comparison of their files
 measures. The larger of the two counts: the statistics show one large element better, the sketch all the rest."""
