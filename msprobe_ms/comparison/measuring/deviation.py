@@ -41,6 +41,7 @@ from msprobe_ms.comparison.statistics import (
     root_mean_square,
     without_ones,
 )
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.model import Item
 
@@ -111,7 +112,7 @@ def _statistics_apart(target: Item, golden: Item, floor: float) -> dict[str, flo
         if (part := _part(getattr(target, name), getattr(golden, name), scale)) is not None
     }
     whole = not found.keys().isdisjoint(STATISTICS[2:])
-    share = EXTREME if whole and parse_dtype(golden.dtype).epsilon and not _is_rounded(target, golden) else 1.0
+    share = EXTREME if whole and parse_dtype(golden.dtype).epsilon and rounded_side(target, golden) is None else 1.0
     return {name: part if name in STATISTICS[2:] else share * part for name, part in found.items()}
 
 
@@ -119,12 +120,14 @@ def _size(item: Item) -> int:
     return max(1, element_count(item))
 
 
-def _is_rounded(target: Item, golden: Item) -> bool:
-    """Whether float32 on one side alone went through a narrower float."""
+def rounded_side(target: Item, golden: Item) -> Side | None:
+    """Return the side on which alone float32 went through a narrower float; None where Max and Min do not show it."""
     ends = target.maximum, target.minimum, golden.maximum, golden.minimum
     if parse_dtype(golden.dtype).name != "float32" or not all(isinstance(end, float) for end in ends):
-        return False
-    return bool(rounded_on_one_side(np.array([ends[:2]], np.float64), np.array([ends[2:]], np.float64))[0])
+        return None
+    mine, theirs = np.array([ends[:2]], np.float64), np.array([ends[2:]], np.float64)
+    sides = ((TARGET, _rounded_alone(mine, theirs)), (GOLDEN, _rounded_alone(theirs, mine)))
+    return next((side for side, found in sides if found[0]), None)
 
 
 def _part(mine: Statistic, theirs: Statistic, scale: float) -> float | None:
@@ -298,11 +301,13 @@ def rounded_on_one_side(mine: Floats, golden: Floats) -> npt.NDArray[np.bool_]:
 
     One of the two may be equal on both sides (the 0 of a ReLU).
     """
-    one_sided = [_narrow(a) & ~_narrow(b) for a, b in ((mine, golden), (golden, mine))]
-    same = mine == golden
-    found: npt.NDArray[np.bool_] = np.zeros(len(mine), np.bool_)
-    for marks in one_sided:
-        found |= (marks | same).all(axis=1) & marks.any(axis=1)
+    found: npt.NDArray[np.bool_] = _rounded_alone(mine, golden) | _rounded_alone(golden, mine)
+    return found
+
+
+def _rounded_alone(mine: Floats, other: Floats) -> npt.NDArray[np.bool_]:
+    marks = _narrow(mine) & ~_narrow(other)
+    found: npt.NDArray[np.bool_] = (marks | (mine == other)).all(axis=1) & marks.any(axis=1)
     return found & (mine[:, 0] != mine[:, 1])
 
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msprobe_ms.arrays.dtypes import EPSILON, same_dtype
+from msprobe_ms.comparison.measuring.deviation import rounded_side
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_all_elements, is_of_another_form, worst
@@ -27,6 +29,10 @@ from msprobe_ms.support.translation import tr, tr_count, tr_join
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.search import Walk
+
+
+#: The deviation up to which a cast explains a difference: four roundings of bfloat16, as its tolerance.
+_ROUNDING = 4 * EPSILON["bfloat16"]
 
 
 class WrongResult:
@@ -82,12 +88,14 @@ class WrongResult:
             )
             return origin_at(row, reason, [describe_caller(node), *doubts], OriginKind.COLLECTIVE)
         look, inside = self._inside(node)
-        order = describe_order(row)
+        order, rounded = describe_order(row), _rounded_by(row)
         settings = list(map(describe_setting, walk.settings.of(node)))
         if settings and not inside:
             look = tr("its argument {setting}", setting=settings[0])
         elif order and not inside:
             look, order = tr("look at the order of its elements"), tr("its Max, Min, Mean and Norm agree")
+        elif rounded and not inside:
+            look = rounded
         brief = describe_briefly(row)
         roughly = tr("its inputs agree") if node.ratio_in_of_one_form <= 1 else tr("its inputs differ less")
         reason = fitting(
@@ -103,6 +111,7 @@ class WrongResult:
                 *self._reordered(node), _alone(node),
                 *(tr("another setting differs: {setting}", setting=each) for each in settings[1:]),
             ],
+            OriginKind.PRECISION if look == rounded else OriginKind.COMPUTATION,
         )  # fmt: skip
 
     def _of_loss(self, node: Node, row: Row) -> Origin:
@@ -175,6 +184,14 @@ class WrongResult:
             told = tr("the {number} calls recorded inside it agree", number=number)
             return tr("look at its code between and after the calls inside it"), told
         return tr("look at its backward") if node.is_backward else tr("look at its settings and its code"), ""
+
+
+def _rounded_by(row: Row) -> str:
+    """Say that one side alone computed a float32 result in a narrower float, where its numbers show it; "" else."""
+    if row.target is None or row.golden is None or not same_dtype(row.target.dtype, row.golden.dtype):
+        return ""
+    side = rounded_side(row.target, row.golden) if (row.deviation or 0.0) <= _ROUNDING else None
+    return "" if side is None else tr("the {side} rounded it to a narrower float, look for a cast", side=tr(str(side)))
 
 
 def _is_matrix(row: Row) -> bool:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from compare_nodes import FAULT, REST, found_origins, node, only, origins
+from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Pair, Row
+from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import parse_entry
 
@@ -64,3 +68,24 @@ def test_inputs_that_drifted_are_not_said_to_agree() -> None:
     second = node("Cell.b.Dense.forward.0", None, (5.0, 2.0), input_0=5.0, output_0=float("inf"))
     (found,) = [each for each in found_origins(first, second) if "Cell.b" in each.target]
     assert ", though its inputs deviate by only 5e-05 times their size: look at " in found.reason
+
+
+@pytest.mark.parametrize(("dtype", "side"), [("float16", "target"), ("float16", "golden"), ("float32", "")])
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+def test_a_result_that_one_side_rounded_to_a_narrower_float_is_said_to_be_cast(
+    dtype: str, side: str, factor: float
+) -> None:
+    """A layer of mixed precision takes in and gives out float32, beside one of full precision; no cast doubles."""
+    draw, name = np.random.default_rng(6), "Cell.fc.Dense.forward.0"
+    taken, given = draw.standard_normal((2, 4, 64)).astype(np.float32)
+    rounded = given.astype(dtype).astype(np.float32) * np.float32(factor if dtype == "float16" else 1.001)
+    results = {"target": (rounded, given), "golden": (given, rounded), "": (rounded, given)}[side]
+    both = [dump([tensor("input.0", taken, name), tensor("output.0", each, name)]) for each in results]
+    (found,) = compare_dumps(*both, Options()).origins
+    is_told = bool(side) and factor == 1
+    assert found.reason.endswith(
+        f"the {side} rounded it to a narrower float, look for a cast"
+        if is_told
+        else "look at its settings and its code"
+    )
+    assert found.kind == ("precision" if is_told else "computation")
