@@ -22,8 +22,7 @@ def fill_inheritance(nodes: list[Node], origins: Mapping[Node, Origin], lacking:
     """
     if not origins and lacking is None:
         return
-    names = {node.name for node in nodes}
-    branch = next((name for name in beginnings(lacking.target) if name in names), "") if lacking is not None else ""
+    branch = _branch(nodes, lacking) if lacking is not None else ""
     sources: dict[Node, str] = {}
     made: dict[Fingerprint, str] = {}
     latest = ""
@@ -43,6 +42,12 @@ def fill_inheritance(nodes: list[Node], origins: Mapping[Node, Origin], lacking:
                     row.inherited_from = source
                 if row.state == "output" and (key := fingerprint(row)) is not None:
                     made[key] = source
+
+
+def _branch(nodes: list[Node], lacking: Origin) -> str:
+    """The call of a parameter without a gradient, where the branch ends that sums of gradients lack."""
+    names = {node.name for node in nodes}
+    return next((name for name in beginnings(lacking.target) if name in names), "")
 
 
 def _follows(row: Row, node: Node, origin: Origin) -> bool:

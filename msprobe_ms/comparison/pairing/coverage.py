@@ -90,11 +90,11 @@ def expected_alone(pairs: Sequence[Pair]) -> tuple[set[str], set[str]]:
     framework's own parts of a layer that has a counterpart (``LSTM`` runs ``_DynamicLSTM``); or they are the model
     itself, which the other side did not record, as its parameters are all in modules below it.
     """
-    rightly = [pair for pair in pairs if pair.how in _RIGHTLY_ALONE]
-    ours, theirs = ({entry.name for entry in side(rightly)} for side in (_targets, _goldens))
     alone = [pair for pair in pairs if not pair.matched]
     if not alone:
-        return ours, theirs
+        return set(), set()
+    rightly = [pair for pair in alone if pair.how in _RIGHTLY_ALONE]
+    ours, theirs = ({entry.name for entry in side(rightly)} for side in (_targets, _goldens))
     for side, expected in ((_targets, ours), (_goldens, theirs)):
         parts = [entry for entry in side(alone) if entry.parsed and entry.parsed.class_name.startswith("_")]
         paired = {entry.name for entry in side(pair for pair in pairs if pair.matched)} if parts else set()

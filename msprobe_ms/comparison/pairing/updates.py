@@ -25,8 +25,10 @@ def pair_updates(
     target: Mapping[str, Entry], golden: Mapping[str, Entry], destinations: Mapping[Module, Destination]
 ) -> dict[str, str]:
     """Return the golden entry of each update of the target that has one."""
-    moved = {path: found.module[0] for (path, _), found in destinations.items()}
     theirs = {_key(parsed, {}): name for name, parsed in _updates(golden)}
+    if not theirs:
+        return {}
+    moved = {path: found.module[0] for (path, _), found in destinations.items()}
     pairs = ((name, theirs.get(_key(parsed, moved))) for name, parsed in _updates(target))
     return {name: other for name, other in pairs if other is not None}
 

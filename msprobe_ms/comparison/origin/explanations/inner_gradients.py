@@ -8,7 +8,7 @@ as it was recorded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.fingerprints import fingerprint
@@ -59,10 +59,11 @@ def _on_both_sides(row: Row) -> object:
     return mine[1:], theirs[1:]
 
 
-def _records_inner_gradients(entries: Iterable[Entry]) -> bool:
-    by_name = {entry.name: entry for entry in entries}
-    for entry in by_name.values():
-        if _is_functions_backward(entry) and entry.parsed is not None:
+def _records_inner_gradients(entries: Sequence[Entry]) -> bool:
+    backwards = [entry for entry in entries if _is_functions_backward(entry)]
+    by_name = {entry.name: entry for entry in entries} if backwards else {}
+    for entry in backwards:
+        if entry.parsed is not None:
             forward = by_name.get(str(entry.parsed.in_direction(FORWARD)))
             if forward is not None and not _fits(entry, forward):
                 return True
