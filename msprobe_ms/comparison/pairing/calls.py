@@ -2,9 +2,9 @@
 
 K-th with k-th where both sides called equally often, unless values say otherwise (``values``): first those of one name,
 or of one operation under several names; then several calls that are one of the other side's; then those of one family.
-Where names differ, what they give out must have the same shape; in a module, calls that take in and give out tensors of
-other sizes are no counterparts. Calls of which one side has more pair between the calls around them, where there it has
-not.
+Where names differ, what they give out must have the same shape. Calls that take in and give out tensors of other sizes
+are no counterparts where modules are known, whose own inputs and results tell of another size: of calls alone each is
+told. Calls of which one side has more pair between the calls around them, where there it has not.
 
 Several calls can be one of the other side: Dense is ``matmul`` and ``bias_add`` here, ``linear`` there. Such a group
 stands beside its counterpart as a whole: what its calls take in and did not make themselves is what the counterpart
@@ -26,6 +26,8 @@ from msprobe_ms.comparison.terms import PairedBy
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD
 
+#: Functions of ``(input, a, b, beta, alpha)`` that give out beta · input + alpha · a b.
+_ADDING = frozenset({"addbmm", "addmm", "addmv", "addr", "baddbmm"})
 #: Shapes of the first tensor taken in and of the first given out.
 EndShapes = tuple[object, object]
 
@@ -68,13 +70,16 @@ class Scope:
         return groups
 
 
-def pair_calls(ours: Scope, theirs: Scope, *, groups: bool, whole_module: bool) -> list[Found]:
+def pair_calls(
+    ours: Scope, theirs: Scope, *, groups: bool, whole_module: bool, other_sizes: bool = False
+) -> list[Found]:
     """Pair the calls of one scope.
 
     ``groups``        several calls of one side may be one of the other
     ``whole_module``  so may all calls of the scope, which are all that one call of a module does
+    ``other_sizes``   calls of tensors of other sizes may be counterparts
     """
-    pairing = _Pairing(ours, theirs)
+    pairing = _Pairing(ours, theirs, other_sizes)
     pairing.zip(OPERATION, lambda calls, counterparts: _is_single(calls) and _names(calls) != _names(counterparts))
     pairing.zip(NAME)
     pairing.zip(OPERATION, lambda calls, counterparts: _is_single(calls))
@@ -89,8 +94,8 @@ def pair_calls(ours: Scope, theirs: Scope, *, groups: bool, whole_module: bool) 
 
 
 class _Pairing:
-    def __init__(self, ours: Scope, theirs: Scope) -> None:
-        self.ours, self.theirs = ours, theirs
+    def __init__(self, ours: Scope, theirs: Scope, other_sizes: bool) -> None:
+        self.ours, self.theirs, self.other_sizes = ours, theirs, other_sizes
         self.found: list[Found] = []
         #: Places of what was paired call by call.
         self.places: list[tuple[int, int]] = []
@@ -108,7 +113,7 @@ class _Pairing:
             if width != NAME and [each.output_shape for each in calls] != [each.output_shape for each in counterparts]:
                 continue
             for call, counterpart in zip(calls, counterparts, strict=True):
-                if not are_of_other_sizes(call, counterpart):
+                if self.other_sizes or not are_of_other_sizes(call, counterpart):
                     self.take([call], [counterpart])
 
     def groups(self) -> None:
@@ -246,11 +251,12 @@ def pair_tensors(group: Sequence[Entry], counterpart: Entry) -> Iterator[tuple[I
     """Pair the tensors of a group, its entries in the order of the forward calls, with its counterpart's.
 
     They pair by state in their order, each with the next of the same shape. Gradients whose shapes are the
-    counterpart's from last to first were recorded in that order.
+    counterpart's from last to first were recorded in that order. An operand without effect has no counterpart.
     """
     free: dict[tuple[str, object], deque[Item]] = {}
+    idle = operand_without_effect(counterpart)
     for item in _by_argument(counterpart, counterpart.items):
-        if item.kind == "tensor":
+        if item.kind == "tensor" and item.name != idle:
             free.setdefault((item.state, item.shape), deque()).append(item)
     outside = list(_outside(group))
     shapes = [item.shape for item in outside if item.state == "output"]
@@ -271,8 +277,9 @@ def _outside(group: Sequence[Entry]) -> Iterator[Item]:
     passed, free = ("output", "input") if is_backward(group[0]) else ("input", "output")
     before: set[object] = set()
     for entry in group:
+        idle = operand_without_effect(entry)
         for item in _by_argument(entry, tensors(entry, passed)):
-            if recorded_values(item) not in before:
+            if item.name != idle and recorded_values(item) not in before:
                 yield item
         before |= {recorded_values(item) for item in tensors(entry, free)}
     yield from tensors(group[-1], free)
@@ -285,6 +292,17 @@ def _by_argument(entry: Entry, items: Sequence[Item]) -> Sequence[Item]:
     if not order or sorted(order) != list(range(len(inputs))):
         return items
     return [inputs[place] for place in order] + [item for item in items if item not in inputs]
+
+
+def operand_without_effect(entry: Entry) -> str:
+    """Name the tensor that a call adds ``beta`` times, where that is 0: whatever it holds, nothing comes of it."""
+    parsed = entry.parsed
+    if parsed is None or parsed.direction != FORWARD or parsed.name.rpartition(".")[2].strip("_") not in _ADDING:
+        return ""
+    inputs = [item for item in entry.items if item.state == "input"]
+    betas = [item for place, item in enumerate(inputs) if item.path == ("beta",) or (place == 3 and not item.keyword)]
+    is_idle = any(item.kind == "value" and item.maximum == 0 for item in betas)
+    return inputs[0].name if is_idle and inputs[0].kind == "tensor" else ""
 
 
 def is_backward(entry: Entry) -> bool:

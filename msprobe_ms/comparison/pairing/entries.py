@@ -186,8 +186,14 @@ class _Pairing:
             if (scope, direction) not in others:
                 continue
             groups = direction == FORWARD
-            whole_module = groups and bool(scope)
-            for found in pair_calls(calls, others[scope, direction], groups=groups, whole_module=whole_module):
+            found_here = pair_calls(
+                calls,
+                others[scope, direction],
+                groups=groups,
+                whole_module=groups and bool(scope),
+                other_sizes=self.flat,
+            )
+            for found in found_here:
                 if found.how == PairedBy.GROUP:
                     ours, theirs = ([each.name for each in side] for side in (found.target, found.golden))
                     self.matches.add_group(ours, theirs, found.how)

@@ -9,7 +9,7 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Pair, Row, Tables
 from msprobe_ms.comparison.pairing.argument_rows import pair_arguments
 from msprobe_ms.comparison.pairing.borders import pair_within_borders
-from msprobe_ms.comparison.pairing.calls import pair_tensors
+from msprobe_ms.comparison.pairing.calls import operand_without_effect, pair_tensors
 from msprobe_ms.comparison.pairing.elsewhere import mark_compared_elsewhere
 from msprobe_ms.comparison.pairing.entries import pair_entries
 from msprobe_ms.comparison.pairing.matches import Match
@@ -166,9 +166,14 @@ def _rows_alone(items: Sequence[Item], side: Side) -> list[Row]:
 
 
 def _is_spelled_differently(entry: Entry, other: Entry, match: Match) -> bool:
-    """Whether both are APIs of other names, whose arguments may stand in other places, and no rule says in which."""
+    """Whether both are APIs whose arguments may stand in other places, and no rule says in which.
+
+    So may those of functions of other names, and those of calls of which one has an operand without effect.
+    """
     mine, its = entry.parsed, other.parsed
-    if mine is None or its is None or mine.name == its.name or (match.rule is not None and match.rule.items):
+    if mine is None or its is None or (match.rule is not None and match.rule.items):
+        return False
+    if mine.name == its.name and not (operand_without_effect(entry) or operand_without_effect(other)):
         return False
     return is_function(mine) and is_function(its)
 
@@ -200,7 +205,12 @@ def _beside(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[str, str]:
         beside = [(item, other) for other, item in pair_tensors(theirs, ours[0])]
     if len(ours) == len(theirs) == 1 and all(item.suffix == other.suffix for item, other in beside):
         # Their arguments are in the same places, so what else stands in one place is the same argument.
-        beside = [(item, other) for item, other in pair_items(ours[0].items, theirs[0].items) if item and other]
+        idle = {operand_without_effect(each) for each in (ours[0], theirs[0])}
+        beside = [
+            (item, other)
+            for item, other in pair_items(ours[0].items, theirs[0].items)
+            if item and other and idle.isdisjoint((item.name, other.name))
+        ]
     return {item.name: other.name for item, other in beside}
 
 

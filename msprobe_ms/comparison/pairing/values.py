@@ -94,9 +94,7 @@ def _apart(mine: Item | None, other: Item | None, measure: _Measure) -> float:
 
 
 def are_of_other_sizes(call: Call, counterpart: Call) -> bool:
-    """Whether two calls in modules take in and give out tensors of other numbers of elements."""
-    if not (call.entry.parent and counterpart.entry.parent):
-        return False
+    """Whether two calls take in and give out tensors of other numbers of elements."""
     both = call.entry, counterpart.entry
     taken, given = [_first(entry, "input") for entry in both], [_given(entry) for entry in both]
     return all(

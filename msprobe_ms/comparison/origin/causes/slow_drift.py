@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.explanations.loss_condition import LossCondition
 from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitching
+from msprobe_ms.comparison.origin.explanations.waves import Waves
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, worst
-from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT, drift_after
+from msprobe_ms.comparison.origin.propagation import DRIFTED, GAIN_IN_DOUBT, drift_after, is_legible_beside_noise
 from msprobe_ms.comparison.origin.sentences import describe_briefly, describe_difference, fitting, origin_at
 from msprobe_ms.support.translation import tr
 
@@ -61,8 +62,10 @@ class SlowDrift:
 
 
 def _drift(judged: list[Node]) -> Origin | None:
-    bound = drift_after(node for node in judged if not node.is_backward)
-    if all(error_ratio(row) <= bound for node in judged for row in _with_effect(node)):
+    bound = max(
+        drift_after(node for node in judged if not node.is_backward), DRIFTED * max(map(_of_waves, judged), default=0.0)
+    )
+    if not any(_is_beyond(bound, row, node) for node in judged for row in _with_effect(node)):
         return None
     worst_rows = (worst(_with_effect(node)) for node in judged)
     first = next((row for row in worst_rows if row is not None and error_ratio(row) > 1), None)
@@ -89,6 +92,17 @@ def _drift(judged: list[Node]) -> Origin | None:
         tr("{crossing}: {briefly}; {look}", crossing=crossing, briefly=describe_briefly(first), look=look),
     )
     return origin_at(first, reason, [tr("it grows most at {growth}", growth=growth)], OriginKind.DRIFT)
+
+
+def _of_waves(node: Node) -> float:
+    """The error ratio of what a call takes in that waves of large arguments are off by."""
+    taken = (row for row in node.rows("input") if row.explained_by == Waves.name)
+    return max(map(error_ratio, taken), default=0.0)
+
+
+def _is_beyond(bound: float, row: Row, node: Node) -> bool:
+    """Whether a row drifted that far: of a gradient next to nothing, its noise beside other sizes is no drift."""
+    return error_ratio(row) > bound and not (node.is_backward and is_legible_beside_noise(row))
 
 
 def _with_effect(node: Node) -> Iterable[Row]:

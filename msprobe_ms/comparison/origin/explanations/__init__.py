@@ -28,6 +28,7 @@ from msprobe_ms.comparison.origin.explanations.running_statistics import Running
 from msprobe_ms.comparison.origin.explanations.updates.aligned_updates import AlignedUpdates
 from msprobe_ms.comparison.origin.explanations.updates.optimizer_noise import NearbyNoise, OptimizerNoise
 from msprobe_ms.comparison.origin.explanations.updates.optimizer_updates import OptimizerUpdates
+from msprobe_ms.comparison.origin.explanations.waves import Waves
 from msprobe_ms.comparison.origin.protocols import Explanation, Surveyed
 from msprobe_ms.support.translation import tr
 
@@ -48,6 +49,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     RunningStatistics,
     InheritedError,
     Rounding,
+    Waves,
     NearbyNoise,
     PropagatedError,
     AlignedUpdates,
@@ -83,4 +85,5 @@ NAMES = (
     tr("ReLU switching"),
     tr("rounding"),
     tr("running statistics"),
+    tr("waves"),
 )

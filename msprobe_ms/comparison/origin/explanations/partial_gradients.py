@@ -51,13 +51,18 @@ class PartialGradients(Surveyed):
         if not node.is_module and forward.kind is Kind.OTHER and forward.passes_on:
             yield from node.pair.rows
             return
-        gradients = [row for row in node.pair.rows if _is(row, "output")]
         given = [row for row in forward.pair.rows if _is(row, "input")]
-        if len(gradients) == len(given):
-            for places in _same(given):
-                rows = [gradients[place] for place in places]
-                if _are_parts_and_whole(rows):
-                    yield from rows
+        gradients = _gradients(node, len(given))
+        for places in _same(given) if gradients else ():
+            rows = [gradients[place] for place in places]
+            if all(_is(row, "output") for row in rows) and _are_parts_and_whole(rows):
+                yield from rows
+
+
+def _gradients(node: Node, count: int) -> list[Row]:
+    """Its gradients of ``count`` tensors, in their order: with those that are none (of a mask), or without; else []."""
+    every = [row for row in node.rows("output") if row.matched]
+    return next((rows for rows in (every, [row for row in every if _is(row, "output")]) if len(rows) == count), [])
 
 
 def _is(row: Row, state: str) -> bool:

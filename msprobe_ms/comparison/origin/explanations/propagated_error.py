@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Allowance, Row
 from msprobe_ms.comparison.origin.nodes import Node
-from msprobe_ms.comparison.origin.propagation import DRIFT, GAIN, GAIN_IN_DOUBT, explained_ratio
+from msprobe_ms.comparison.origin.propagation import (
+    DRIFT,
+    GAIN,
+    GAIN_IN_DOUBT,
+    explained_in_proportion,
+    explained_ratio,
+)
 from msprobe_ms.comparison.origin.protocols import Phase
 
 if TYPE_CHECKING:
@@ -37,5 +43,8 @@ class PropagatedError:
             ratio = explained_ratio(node, walk.negligible_ratio(node), doubtful=doubtful)
             if node.takes_in_fills:  # beside which statistics do not show how far the others drifted
                 ratio = max(ratio, GAIN * walk.largest_ratio)
-        allowance = Allowance(self.name, ratio * row.held_to if math.isfinite(ratio) else ratio)
+        up_to = ratio * row.held_to if math.isfinite(ratio) else ratio
+        if row.state == "output" and (row.deviation or 0.0) > up_to:
+            up_to = max(up_to, explained_in_proportion(row, node))
+        allowance = Allowance(self.name, up_to)
         return walk.no_more_than_amplified(allowance, row, node)

@@ -256,3 +256,38 @@ def test_an_embedding_takes_ids_and_table_the_other_way_round():
     assert [(mine[-7:], counterpart[-7:]) for mine, counterpart in rows(pair(target, golden, NONE))] == [
         ("input.0", "input.1"), ("input.1", "input.0"), ("utput.0", "utput.0"),
     ]  # fmt: skip
+
+
+def products(api: str, others: list[str], beta: int | None) -> Entry:
+    """A product of queries (2, 3, 4) and keys, behind what it is added to, if anything."""
+    name = f"{api}.0.forward"
+    shapes = dict.fromkeys(others, (2, 4, 4))
+    made = entry(name, {**shapes, "output.0": (2, 4, 4)}, OURS if api.startswith("Mint") else THEIRS)
+    if beta is not None:
+        made.items.append(Item(name, "input", ("beta",), True, "value", "int", "int", "[]", beta, beta, beta, beta))
+    return made
+
+
+@pytest.mark.parametrize(("beta", "beside"), [(0, ["input.1", "input.2"]), (1, ["input.0", "input.1"])])
+def test_an_operand_without_effect_stands_beside_none(beta: int, beside: list[str]) -> None:
+    """``baddbmm(empty, q, k, beta=0)`` is ``bmm(q, k)``."""
+    ours = products("Mint.bmm", ["input.0", "input.1"], None)
+    theirs = products("Torch.baddbmm", ["input.0", "input.1", "input.2"], beta)
+    assert operands(ours, theirs) == [("input.0", beside[0]), ("input.1", beside[1])]
+
+
+def test_nor_does_one_of_two_calls_of_one_name() -> None:
+    """What an empty tensor holds is nothing to compare."""
+    places = ["input.0", "input.1", "input.2"]
+    ours, theirs = (products(f"{prefix}.baddbmm", places, 0) for prefix in ("Mint", "Torch"))
+    assert operands(ours, theirs) == [("input.1", "input.1"), ("input.2", "input.2")]
+    ours, theirs = (products(f"{prefix}.baddbmm", places, 1) for prefix in ("Mint", "Torch"))
+    assert operands(ours, theirs) == [(place, place) for place in places]
+
+
+def operands(ours: Entry, theirs: Entry) -> list[tuple[str, str]]:
+    """Which tensors that two calls take in stand beside each other."""
+    both = dump("mindspore", ours, OURS), dump("pytorch", theirs, THEIRS)
+    found = next(each for each in pair(*both, NONE) if each.target is ours)
+    rows = [row for row in found.rows if row.matched and row.state == "input" and row.is_tensor(0)]
+    return [(row.target.suffix, row.golden.suffix) for row in rows if row.target and row.golden]

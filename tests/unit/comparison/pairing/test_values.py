@@ -94,3 +94,19 @@ def test_calls_of_other_sizes_on_both_ends_are_no_counterparts() -> None:
         side("Module", [given], sketches=True, taken=[QUERY]),
     )
     assert paired(pair(*both, Mappings()))["Tensor.view.0.forward"] == "Tensor.view.0.forward"
+
+
+@pytest.mark.parametrize(("modules", "found"), [(True, None), (False, "Tensor.view.0.forward")])
+def test_outside_of_modules_they_are_none_either_where_modules_are_known(modules: bool, found: str | None) -> None:
+    """The script's own calls beside those of an autograd function, which run in no module."""
+    sides = []
+    for prefix, given in (("Cell", QUERY), ("Module", np.ones((3, 5), np.float32))):
+        made = side(prefix, [given], sketches=True)
+        module = made.entries.pop(f"{prefix}.a.A.forward.0")
+        call = made.entries["Tensor.view.0.forward"]
+        made.entries["Tensor.view.0.forward"] = Entry(call.name, call.parsed, call.items, None)
+        if modules:
+            inside = "Tensor.relu.0.forward"
+            made.entries |= {inside: Entry(inside, parse_entry(inside), [], module.name), module.name: module}
+        sides.append(made)
+    assert paired(pair(*sides, Mappings())).get("Tensor.view.0.forward") == found

@@ -8,7 +8,7 @@ from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.run import Options, compare_dumps
-from msprobe_ms.dump.model import Dump
+from msprobe_ms.dump.model import Dump, Item
 
 FORWARD = "Module.decoder.attention.MultiheadAttention.forward.0"
 BACKWARD = FORWARD.replace("forward", "backward")
@@ -78,3 +78,16 @@ def cast(name: str, gradient: np.ndarray, *, given: np.ndarray = QUERY) -> Dump:
 )
 def test_gradients_by_a_cast_that_casts_nothing_say_nothing(name: str, given: np.ndarray, found: list[str]) -> None:
     assert origins(cast(name, OF_KEY, given=given), cast(name, OF_VALUE, given=given)) == found
+
+
+@pytest.mark.parametrize("of_query", [OF_KEY, 1.001 * OF_KEY])
+def test_a_mask_beside_them_has_no_gradient(of_query: np.ndarray) -> None:
+    """``attention(x, x, mask)``, where one side slices the whole of ``x`` for its queries."""
+    sides = []
+    for first, second in ((of_query + OF_VALUE, of_query + OF_VALUE), (OF_KEY, OF_VALUE)):
+        given = [tensor(f"input.{i}", each, FORWARD) for i, each in enumerate((MEMORY, MEMORY, np.ones_like(QUERY)))]
+        gradients = [tensor(f"output.{i}", each, BACKWARD) for i, each in enumerate((first, second))]
+        mask = Item(BACKWARD, "output", ("2",))
+        arrived = tensor("input.0", ARRIVED, BACKWARD)
+        sides.append(dump([*given, tensor("output.0", OUTPUT, FORWARD), arrived, *gradients, mask]))
+    assert len(origins(*sides)) == (of_query is not OF_KEY)

@@ -1,0 +1,50 @@
+"""Waves that no layer made are as far apart as their arguments round; other values are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compare_parts import dump, tensor
+
+from msprobe_ms.arrays.sketch import encode, sketch
+from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.run import Options, compare_dumps
+
+LINEAR = "Module.time.Linear.forward.0"
+_RANDOM = np.random.default_rng(3)
+#: Times of a diffusion of 2000 steps, and frequencies of its waves.
+TIMES = np.array([[1818.12], [1203.4], [77.7]])
+ANGLES = TIMES * 10.0 ** -np.linspace(0, 3, 16)
+WEIGHT = _RANDOM.standard_normal((8, 32)).astype(np.float32)
+
+
+def compared(angles: np.ndarray, golden: np.ndarray, *, cosines: float = 1.0) -> Comparison:
+    """A layer that takes in what the script made of these angles."""
+    sides = []
+    for each in (angles, golden):
+        taken = np.concatenate([np.sin(each), cosines * np.cos(each)], 1).astype(np.float32)
+        given = (taken.astype(np.float64) @ WEIGHT.T.astype(np.float64)).astype(np.float32)
+        values = {"input.0": taken, "parameters.weight": WEIGHT, "output.0": given}
+        items = values.items()
+        sides.append(dump([tensor(at, it, LINEAR, sketch=encode(sketch(it), it.dtype)) for at, it in items]))
+    return compare_dumps(*sides, Options())
+
+
+#: As float32 rounds an exponential, a product, and a time of that size.
+ROUNDED = ANGLES * (1 + 6e-7 * _RANDOM.standard_normal(ANGLES.shape))
+
+
+def test_large_arguments_round_and_their_waves_are_apart() -> None:
+    found = compared(ROUNDED, ANGLES)
+    assert not found.origins and found.verdict == "consistent"
+    assert next(row for row in found.rows if row.state == "input").explained_by == "waves"
+
+
+@pytest.mark.parametrize("angles", [ANGLES * 1.00002, ANGLES + 0.05, ANGLES[::-1] * 1.0])
+def test_other_waves_are_an_origin(angles: np.ndarray) -> None:
+    assert [each.state for each in compared(angles, ANGLES).origins] == ["input"]
+
+
+def test_what_is_no_wave_is_held_to_rounding() -> None:
+    """Its squares are not one half in the mean."""
+    assert [each.state for each in compared(ROUNDED, ANGLES, cosines=0.9).origins] == ["input"]
