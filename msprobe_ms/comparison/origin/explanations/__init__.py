@@ -25,6 +25,7 @@ from msprobe_ms.comparison.origin.explanations.random_numbers import RandomNumbe
 from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitching
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.explanations.running_statistics import RunningStatistics
+from msprobe_ms.comparison.origin.explanations.unused_indices import UnusedIndices
 from msprobe_ms.comparison.origin.explanations.updates.aligned_updates import AlignedUpdates
 from msprobe_ms.comparison.origin.explanations.updates.optimizer_noise import NearbyNoise, OptimizerNoise
 from msprobe_ms.comparison.origin.explanations.updates.optimizer_updates import OptimizerUpdates
@@ -50,6 +51,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     InheritedError,
     Rounding,
     Waves,
+    UnusedIndices,
     NearbyNoise,
     PropagatedError,
     AlignedUpdates,
@@ -86,4 +88,5 @@ NAMES = (
     tr("rounding"),
     tr("running statistics"),
     tr("waves"),
+    tr("index without use"),
 )

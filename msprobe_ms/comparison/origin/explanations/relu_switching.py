@@ -35,9 +35,9 @@ _KINKED = re.compile(
     r"median|(?<!smooth)(?<!smooth_)l1|hinge|(?<!soft)(?<!soft_)margin|embedding_loss"
 )
 #: Expected switches in a tensor from which on one is no surprise: a step has hundreds of tensors.
-_PLAUSIBLE = 1e-3
+PLAUSIBLE = 1e-3
 #: A gradient's largest elements are a few times its root mean square.
-_LARGE = 4.0
+LARGE = 4.0
 
 
 class ReluSwitching:
@@ -115,6 +115,6 @@ def allowed_by_switching(forward: Iterable[Row]) -> float:
             continue  # nothing was computed from what differs
         count = element_count(row.golden)
         switched = count * row.deviation
-        if switched >= _PLAUSIBLE and math.isfinite(switched):
-            allowed = max(allowed, _LARGE * math.sqrt(max(1.0, switched) / count))
+        if switched >= PLAUSIBLE and math.isfinite(switched):
+            allowed = max(allowed, LARGE * math.sqrt(max(1.0, switched) / count))
     return allowed

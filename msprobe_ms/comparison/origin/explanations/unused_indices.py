@@ -1,0 +1,70 @@
+"""Indices of a largest element that nothing takes in: of elements that are nearly equal rounding chooses one.
+
+The function gives its indices out beside its values, or a framework does so unasked (``max`` over an axis). As many
+indices may be others as ReLU has switches (see `relu_switching`): of n elements that differ by δ relative to their size
+about n δ. Indices that later calls take in are left to be told, as everything behind them differs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, ClassVar
+
+from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint
+from msprobe_ms.comparison.model import Allowance, Effect, Row
+from msprobe_ms.comparison.origin.explanations.relu_switching import LARGE, PLAUSIBLE
+from msprobe_ms.comparison.origin.nodes import Node
+from msprobe_ms.comparison.origin.protocols import Phase
+from msprobe_ms.comparison.statistics import element_count
+
+if TYPE_CHECKING:
+    from msprobe_ms.comparison.origin.evidence import Evidence
+    from msprobe_ms.comparison.origin.search import Walk
+
+_CHOOSES = re.compile(r"(arg|cum)?(max|min)(imum)?(with_?value)?|(arg)?sort|topk|median|kthvalue|\w*max_?pool\w*")
+
+
+class UnusedIndices:
+    """Whole numbers beside the floats that a choosing function gives out, which no later call takes in."""
+
+    name: ClassVar[str] = "index without use"
+    phase: ClassVar[Phase] = Phase.WALK
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._nodes = evidence.nodes
+        self._used: set[Fingerprint | None] | None = None
+
+    def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
+        """As much as the elements explain that may have changed places, given how far apart they are."""
+        if row.state != "output" or node.is_backward or node.is_module or not _is_of_whole_numbers(row):
+            return None
+        name = node.parsed.name.rpartition(".")[2] if node.parsed is not None else ""
+        beside = [each for each in node.rows("output") if each is not row and _is_of_floats(each)]
+        if not beside or not _CHOOSES.fullmatch(name.lower()) or self._is_used(row):
+            return None
+        return Allowance(self.name, _allowed(row, node), effect=Effect.NO_ERROR)
+
+    def _is_used(self, row: Row) -> bool:
+        if self._used is None:  # asked of few steps
+            taken = (each for node in self._nodes for each in node.rows("input") if _is_of_whole_numbers(each))
+            self._used = {fingerprint(each) for each in taken}
+        return fingerprint(row) in self._used
+
+
+def _allowed(row: Row, node: Node) -> float:
+    """The deviation of indices of which as many are others as elements may have changed places; 0 if none is likely."""
+    taken = [each for each in node.rows("input") if _is_of_floats(each) and each.deviation]
+    switched = max((element_count(each.golden) * (each.deviation or 0.0) for each in taken if each.golden), default=0.0)
+    if not PLAUSIBLE <= switched < math.inf or row.golden is None:
+        return 0.0
+    return LARGE * math.sqrt(max(1.0, switched) / max(1, element_count(row.golden)))
+
+
+def _is_of_whole_numbers(row: Row) -> bool:
+    return row.golden is not None and row.golden.kind == "tensor" and not parse_dtype(row.golden.dtype).epsilon
+
+
+def _is_of_floats(row: Row) -> bool:
+    return row.golden is not None and row.golden.kind == "tensor" and parse_dtype(row.golden.dtype).epsilon > 0
