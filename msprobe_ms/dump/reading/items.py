@@ -69,7 +69,7 @@ def call_items(table: ItemTable, entry: str, body: dict[str, Any]) -> ItemSlice:
         section = body.get(key)
         if type(section) is list:  # as nearly all are
             walk.along(section, state, keyword)
-        elif section is not None:
+        elif section is not None and section != {}:  # as most keyword arguments are
             if type(section) is not dict or _is_leaf(section):
                 section = [section]  # an output that was not wrapped into a list
             walk.into(section, (), state, keyword)

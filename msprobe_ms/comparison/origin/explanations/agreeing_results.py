@@ -77,8 +77,10 @@ class AgreeingResults(Surveyed):
         }
         before_right = self._before_right(evidence.nodes, differing) if differing else set()
         harmless: set[tuple[Fingerprint | None, Fingerprint | None]] = set()
-        rows = [(row, node) for node in differing for row in self._differing(node)]
-        for row, node in rows:
+        near_right = (
+            node for node in differing if node in before_right or self._is_inside_right(node) or self._is_right(node)
+        )
+        for row, node in self._rows(near_right):
             if node.is_module and node in before_right and row.state == "output" and _is_of_other_size(row):
                 harmless.add(fingerprints(row))
                 self.let_pass(row, node)
@@ -97,7 +99,7 @@ class AgreeingResults(Surveyed):
                 if row.state == "input" and is_of_another_form(row):
                     harmless.add(fingerprints(row))
                 self.let_pass(row, node)
-        for row, node in rows if harmless - {(None, None)} else ():
+        for row, node in self._rows(differing if harmless - {(None, None)} else ()):
             both = fingerprints(row)
             if (row.state == "input" or not node.is_module) and None not in both and both in harmless:
                 self.let_pass(row, node)
@@ -119,6 +121,10 @@ class AgreeingResults(Surveyed):
         given = self._given.before(node)
         tolerances = (row.tolerance or 0.0 for row in node.rows(*RESULTS)) if given > 1 else ()
         return DRIFT * given * max(tolerances, default=0.0)
+
+    def _rows(self, nodes: Iterable[Node]) -> Iterator[tuple[Row, Node]]:
+        """The rows of these nodes that differ by far more than a drift; there may be a million."""
+        return ((row, node) for node in nodes for row in self._differing(node))
 
     def _differing(self, node: Node) -> Iterator[Row]:
         """The rows that differ by far more than a drift."""
