@@ -7,6 +7,7 @@ import pytest
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.pairing.automatic import align_modules
+from msprobe_ms.comparison.pairing.automatic.scores import class_score
 from msprobe_ms.dump.model import Dump, Item
 
 _RANDOM = np.random.default_rng(8)
@@ -87,3 +88,10 @@ def test_what_does_nothing_is_no_counterpart_of_what_makes_something_smaller(sma
     pairs = align_modules(target(smallest=smallest), golden(idle=("aa",))).pairs
     pools = {ours: theirs for (ours, kind), ((theirs, _), _) in pairs.items() if kind == "Pool"}
     assert not [ours for ours in pools if int(ours.split(".")[1]) < smallest], pools
+
+
+def test_a_convolution_of_single_elements_is_of_the_family_of_dense_layers_of_its_matrix() -> None:
+    dense = ("Dense", False, True, (10, 20))
+    assert class_score(dense, ("Conv2d", False, True, (10, 20))) > 0
+    assert class_score(dense, ("Conv2d", False, True, (10, 30))) < 0
+    assert class_score(("Dense", False, True, None), ("Conv2d", False, True, None)) < 0
