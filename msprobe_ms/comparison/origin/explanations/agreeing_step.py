@@ -1,8 +1,9 @@
 """What comes out right was computed right, of a whole step: where the gradients of all parameters agree and so do the
 results of the last module, what lies far apart before them stands beside another value than its counterpart.
 
-An error that large would reach them. A small one, as a narrower float makes, may fade on the way and is judged as any
-other; so are parameters, which may differ without any use in this step.
+An error that large would reach them; the last results may be a few tolerances apart, as those of many layers are. A
+small error, as a narrower float makes, may fade on the way and is judged as any other; so are parameters, which may
+differ without any use in this step.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Pair
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+from msprobe_ms.comparison.origin.propagation import DRIFT
 from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.dump.names import PARAMETERS_GRAD
 
@@ -39,7 +41,7 @@ class AgreeingStep(Surveyed):
             return
         last = next((node for node in reversed(evidence.nodes) if _is_outermost(node)), None)
         drift = min(_DRIFT * evidence.drift, _FAR / 10)
-        if last is None or not last.comes_out_right_but_for(drift) or not _gradients_agree(evidence.pairs, drift):
+        if last is None or not _comes_out_right(last, drift) or not _gradients_agree(evidence.pairs, drift):
             return
         for node in differing:
             if node.order <= last.order or node.is_backward:
@@ -52,6 +54,12 @@ class AgreeingStep(Surveyed):
 
 def _is_outermost(node: Node) -> bool:
     return node.is_module_call and node.parent is None
+
+
+def _comes_out_right(last: Node, drift: float) -> bool:
+    """Whether the last results agree, but for a drift: of updates, or as layers one behind the other round."""
+    tolerance = max((row.tolerance or 0.0 for row in last.rows("output")), default=0.0)
+    return last.comes_out_right_but_for(max(drift, DRIFT * tolerance))
 
 
 def _gradients_agree(pairs: Sequence[Pair], drift: float) -> bool:

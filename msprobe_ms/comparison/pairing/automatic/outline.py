@@ -34,7 +34,7 @@ _NOT_A_NUMBER = (math.nan, math.nan, math.nan)
 class Node:
     """One module. ``parent`` and ``children`` are numbers of nodes; -1 is no parent.
 
-    ``parameters``  shapes of its own parameters, dimensions and shapes sorted; None where none are recorded
+    ``parameters``  shapes of its own parameters, dimensions but 1 and shapes sorted; None where none are recorded
     ``held``        shapes of the parameters of modules below it that were never called: it uses them itself
     ``rank``        place in the order in which first calls ended; children before their parents
     ``statistics``     (norm, maximum, minimum) of the first input, first output and most telling parameter
@@ -167,7 +167,7 @@ def _describe(node: Node, items: Iterable[Item]) -> None:
             node.output = item.shape
             _note(node, OUTPUT, item)
         elif item.state == "parameters" and not item.path[-1].startswith(_RUNNING):
-            shapes.append(tuple(sorted(item.shape)))
+            shapes.append(_sorted_axes(item.shape))
             norm, maximum, minimum = _statistics(item)
             telling = (maximum != minimum, math.prod(item.shape), norm if norm == norm else 0.0)
             if best is None or telling > best:
@@ -178,7 +178,12 @@ def _describe(node: Node, items: Iterable[Item]) -> None:
 
 
 def _parameter_shapes(items: Iterable[Item]) -> tuple[Shape, ...]:
-    return tuple(sorted(tuple(sorted(item.shape)) for item in items if isinstance(item.shape, tuple)))
+    return tuple(sorted(_sorted_axes(item.shape) for item in items if isinstance(item.shape, tuple)))
+
+
+def _sorted_axes(shape: Shape) -> Shape:
+    """The dimensions in ascending order, but for those of 1: a 1 × 1 convolution has the weight of a dense layer."""
+    return tuple(sorted(each for each in shape if each != 1))
 
 
 def _note(node: Node, which: int, item: Item) -> None:

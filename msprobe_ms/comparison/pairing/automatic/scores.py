@@ -212,8 +212,13 @@ def _interned(target: Outline, golden: Outline) -> tuple[NDArray[np.int64], NDAr
     return ours.reshape(-1, 3), theirs.reshape(-1, 3)
 
 
-def _class_key(node: Node) -> tuple[str, bool, bool]:
-    return node.class_name, bool(node.children), node.kind is not None
+#: Class name, whether it has children, whether its kind is known, and the shape of its weight if that is a matrix.
+_Class = tuple[str, bool, bool, Shape | None]
+
+
+def _class_key(node: Node) -> _Class:
+    weight = node.largest_parameter
+    return node.class_name, bool(node.children), node.kind is not None, weight if len(weight) == 2 else None
 
 
 def _last_name(node: Node) -> str:
@@ -222,12 +227,16 @@ def _last_name(node: Node) -> str:
     return _NUMBER if last.isdigit() else last
 
 
-def class_score(ours: tuple[str, bool, bool], theirs: tuple[str, bool, bool]) -> float:
-    """Known kinds decide; else the words of the class names. A leaf is rarely what has children elsewhere."""
+def class_score(ours: _Class, theirs: _Class) -> float:
+    """Known kinds decide; else the words of the class names. A leaf is rarely what has children elsewhere.
+
+    A convolution whose weight is a matrix (1 × 1) is of the family of dense layers beside one of that very shape.
+    """
     kind = kind_of(ours[0]) if ours[2] else None
     other = kind_of(theirs[0]) if theirs[2] else None
     if kind and other:
-        return 3.0 if kind == other else 0.75 if kind[0] == other[0] else _OTHER_KIND
+        products = {kind[0], other[0]} == {"linear", "convolution"} and ours[3] is not None and ours[3] == theirs[3]
+        return 3.0 if kind == other else 0.75 if products or kind[0] == other[0] else _OTHER_KIND
     score = 2.0 * likeness(ours[0], theirs[0])
     if ours[1] != theirs[1]:
         score += OTHER_DEPTH

@@ -7,6 +7,7 @@ import pytest
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.pairing.automatic import align_modules
+from msprobe_ms.comparison.pairing.automatic.scores import class_score
 from msprobe_ms.dump.model import Dump, Item
 
 _RANDOM = np.random.default_rng(8)
@@ -113,3 +114,10 @@ def test_two_that_chance_sets_nearer_than_the_two_of_one_layer_are_no_pair(round
     found = align_modules(ours, layers("Module", norms)).pairs
     drops = {path: other for (path, _), ((other, _), _) in found.items() if path.endswith("drop")}
     assert drops == {f"h.{number}.attn.drop": f"h.{number}.attn.drop" for number in range(2)}
+
+
+def test_a_convolution_of_single_elements_is_of_the_family_of_dense_layers_of_its_matrix() -> None:
+    dense = ("Dense", False, True, (10, 20))
+    assert class_score(dense, ("Conv2d", False, True, (10, 20))) > 0
+    assert class_score(dense, ("Conv2d", False, True, (10, 30))) < 0
+    assert class_score(("Dense", False, True, None), ("Conv2d", False, True, None)) < 0
