@@ -18,6 +18,7 @@ REASONS = {
     "calls across borders": tr("they are computed elsewhere"),
     "condition of the loss": tr("the loss amplifies rounding"),
     "dropout": tr("dropout is random"),
+    "index without use": tr("nothing uses these indices"),
     "inherited error": tr("an earlier value differs"),
     "inner gradients": tr("a side recorded an inner step"),
     "input without effect": tr("they do not affect the results"),
@@ -35,6 +36,7 @@ REASONS = {
     "rounding": tr("rounding reaches that far"),
     "running statistics": tr("they are running statistics"),
     "step agrees": tr("the step's gradients agree"),
+    "waves": tr("angles of sines are rounded"),
 }
 #: Reasons that are told; of more, how many values they explain.
 _TOLD = 2
