@@ -6,8 +6,9 @@ import io
 import math
 import os
 import stat
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -187,6 +188,18 @@ def _load_bin(path: Path, dtype: str | None, shape: tuple[int, ...] | None) -> n
     return widen(array, dtype or "") if width else array
 
 
+@dataclass(frozen=True, slots=True)
+class BytesWriter:
+    """Writes a file from the bytes of a tensor's elements, at byte ``begin``; ``rest`` counts the other bytes."""
+
+    begin: int
+    rest: int
+    write: Callable[[BinaryIO, memoryview | bytes], None]
+
+    def __call__(self, file: BinaryIO, data: memoryview | bytes) -> None:
+        self.write(file, data)
+
+
 class _Stream:
     """Only `write`: to a real file numpy writes in a way of its own, which loses the reason when the disk refuses."""
 
@@ -211,6 +224,13 @@ def write_npy_bytes(file: BinaryIO, data: memoryview | bytes, dtype: str, shape:
     """Write the array whose elements, of numpy's ``dtype`` and in C order, are the bytes ``data``. Raises OSError."""
     file.write(_header_of(dtype, shape))
     file.write(data)
+
+
+@lru_cache(maxsize=1024)
+def npy_writer(dtype: str, shape: tuple[int, ...]) -> BytesWriter:
+    """Return what writes an array of ``shape`` into a file from its elements, of numpy's ``dtype`` and in C order."""
+    begin = len(_header_of(dtype, shape))
+    return BytesWriter(begin, begin, partial(write_npy_bytes, dtype=dtype, shape=shape))
 
 
 @lru_cache(maxsize=1024)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import mul
@@ -18,8 +18,7 @@ from typing import BinaryIO
 import numpy as np
 from isal import isal_zlib
 
-#: Writes a file from the bytes of a tensor's elements.
-BytesWriter = Callable[[BinaryIO, memoryview | bytes], None]
+from msprobe_ms.arrays.npy import BytesWriter
 
 #: The dtypes that files name by a class of storages.
 STORAGES = {
@@ -40,6 +39,8 @@ _LOCAL, _LISTED = struct.Struct("<4sHHHIIIIHH"), struct.Struct("<4sHHHHIIIIHHHHH
 _END, _EXTRA = struct.Struct("<4sHHHHIIH"), struct.Struct("<2sH")
 #: Where the first two have a record's CRC-32.
 _LOCAL_CRC, _LISTED_CRC = 14, 16
+#: Bytes of a CRC-32.
+_CRC = 4
 #: The version of the format that is needed, and the first day that there is.
 _VERSION, _DATE = 20, 0x210000
 
@@ -56,12 +57,13 @@ def torch_writer(dtype: str, shape: tuple[int, ...]) -> BytesWriter | None:
     head, tail = _around(dtype, shape, size)
 
     def write(file: BinaryIO, data: memoryview | bytes) -> None:
-        crc = isal_zlib.crc32(data).to_bytes(4, "little")
+        crc = isal_zlib.crc32(data).to_bytes(_CRC, "little")
         file.write(crc.join(head))
         file.write(data)
         file.write(crc.join(tail))
 
-    return write
+    begin, end = (sum(map(len, parts)) + _CRC for parts in (head, tail))
+    return BytesWriter(begin, begin + end, write)
 
 
 def _size_of(dtype: str) -> int:
@@ -87,7 +89,7 @@ def _around(dtype: str, shape: tuple[int, ...], size: int) -> tuple[tuple[bytes,
     directory += _listed(name, size, 0, place)
     count = len(records) + 1
     tail = directory + _END.pack(b"PK\5\6", 0, 0, count, count, len(directory), len(head) + size, 0)
-    return (head[:before], head[before + 4 :]), (tail[:listed], tail[listed + 4 :])
+    return (head[:before], head[before + _CRC :]), (tail[:listed], tail[listed + _CRC :])
 
 
 def _local(name: bytes, size: int, crc: int, extra: bytes = b"") -> bytes:

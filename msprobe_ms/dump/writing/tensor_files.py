@@ -7,14 +7,20 @@ step are such. To compare with a file takes a third of the time of writing one, 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from errno import EEXIST, EMLINK, ENOENT
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from msprobe_ms.dump.writing.memory_budget import Write
 from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.interruptions import interrupts
+
+_in_place: Callable[[int, str, int, int, int, int], bool] | None
+try:
+    from msprobe_ms.dump.writing._records import holds as _in_place
+except ImportError:  # it was installed without a compiler
+    _in_place = None
 
 #: Files that are kept in mind at most, some hundred bytes each; those of the present part of a step count.
 _MOST = 1 << 14
@@ -24,12 +30,28 @@ _PIECE = 1 << 17
 _OF_ONE_FILE = (EEXIST, EMLINK, ENOENT)
 
 
+class Stored(NamedTuple):
+    """A file's size, and which bytes of it, from ``place`` on, are those in memory: ``length`` of them at ``address``.
+
+    All else in the file follows from these and its `MarkedWrite.marks`.
+    """
+
+    size: int
+    place: int
+    address: int
+    length: int
+
+
 @dataclass(frozen=True, slots=True)
 class MarkedWrite:
-    """A `Write` of a tensor that may be there already: equal ones have equal ``marks``, others as a rule have not."""
+    """A `Write` of a tensor that may be there already: equal ones have equal ``marks``, others as a rule have not.
+
+    ``stored`` is what there will be, where it lies in memory as it is written.
+    """
 
     write: Write
     marks: Hashable
+    stored: Stored | None = None
 
     def __call__(self, file: BinaryIO) -> None:
         self.write(file)
@@ -60,8 +82,11 @@ class TensorFiles:
             self._known.clear()
         self._known[write.marks] = name
 
-    def _holds(self, name: str, write: Write) -> bool:
+    def _holds(self, name: str, write: MarkedWrite) -> bool:
         """Whether a file holds the bytes that would be written."""
+        if write.stored is not None and _in_place is not None:
+            with self._folder.held() as folder:
+                return _in_place(folder, name, *write.stored)
         try:  # one of its own: what a signal brings between reading and comparing may compare other files
             room = self._rooms.pop()
         except IndexError:

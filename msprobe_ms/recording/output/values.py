@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from msprobe_ms.arrays.npy import write_npy
+from msprobe_ms.arrays.npy import BytesWriter, write_npy
 from msprobe_ms.arrays.one_pass import Elements, Places, bytes_of, is_built
 from msprobe_ms.arrays.statistics import is_large
-from msprobe_ms.arrays.torch_writing import BytesWriter
 from msprobe_ms.dump.names import data_name
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value, with_file
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
-from msprobe_ms.dump.writing.tensor_files import MarkedWrite
+from msprobe_ms.dump.writing.tensor_files import MarkedWrite, Stored
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.containers import DEEPEST, MOST_MEMBERS, Members, Walk, names_of
 from msprobe_ms.recording.output.error_log import ErrorLog
@@ -240,7 +239,8 @@ class ValueSerializer:
             write = MarkedWrite(partial(framework.save_tensor, plain, array), text)
             copy = Copy(array.nbytes, lambda: MarkedWrite(self._copied(plain, array), text))
         else:
-            write = MarkedWrite(partial(_write_bytes, writer, data), text)
+            stored = Stored(writer.rest + data.nbytes, writer.begin, elements.address, data.nbytes)
+            write = MarkedWrite(partial(_write_bytes, writer, data), text, stored)
             copy = Copy(data.nbytes, lambda: MarkedWrite(partial(_write_bytes, writer, data.tobytes()), text))
         name = data_name(entry, category, path, framework.dialect.file_suffix)
         file = self._written(entry, name, write, copy)

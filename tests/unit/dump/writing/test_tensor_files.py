@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from msprobe_ms.arrays.npy import write_npy
-from msprobe_ms.dump.writing.tensor_files import MarkedWrite, TensorFiles
+from msprobe_ms.arrays.npy import npy_writer, write_npy
+from msprobe_ms.dump.writing.tensor_files import MarkedWrite, Stored, TensorFiles
 from msprobe_ms.support.folder import Folder
 
 ZEROS = np.zeros(300_000, np.float64)  # more than is compared at a time
@@ -52,6 +52,37 @@ def test_bytes_decide_and_not_what_is_alike(files: TensorFiles, tmp_path: Path, 
     put(files, "b.npy", other)
     assert inodes(tmp_path) == 2
     assert np.array_equal(np.signbit(np.load(tmp_path / "b.npy")), np.signbit(other))
+
+
+def put_in_place(files: TensorFiles, name: str, array: np.ndarray) -> None:
+    """As tensors are written whose elements lie one behind the other in memory."""
+    writer = npy_writer(array.dtype.str, array.shape)
+    stored = Stored(writer.rest + array.nbytes, writer.begin, array.ctypes.data, array.nbytes)
+    files.write(name, MarkedWrite(partial(write_npy, array=array), MARKS, stored))
+
+
+@pytest.mark.parametrize("place", [None, 0, 150_000, -1])
+def test_elements_are_compared_where_they_lie(files: TensorFiles, tmp_path: Path, place: int | None) -> None:
+    other = ZEROS.copy()
+    if place is not None:
+        other[place] = -0.0
+    put_in_place(files, "a.npy", ZEROS)
+    put_in_place(files, "b.npy", other)
+    assert inodes(tmp_path) == (1 if place is None else 2)
+    assert (tmp_path / "b.npy").read_bytes()[-other.nbytes :] == other.tobytes()
+
+
+@pytest.mark.parametrize(
+    "change", [lambda a: os.truncate(a, 1000), os.unlink, lambda a: a.write_bytes(a.read_bytes() + b"1")]
+)
+def test_a_file_that_was_cut_or_removed_holds_nothing_in_memory(
+    files: TensorFiles, tmp_path: Path, change: Callable[[Path], Any]
+) -> None:
+    put_in_place(files, "a.npy", ZEROS)
+    change(tmp_path / "a.npy")
+    put_in_place(files, "b.npy", ZEROS)
+    assert np.array_equal(np.load(tmp_path / "b.npy"), ZEROS)
+    assert (tmp_path / "b.npy").stat().st_nlink == 1
 
 
 def test_files_of_other_lengths_are_other_files(files: TensorFiles, tmp_path: Path) -> None:
