@@ -74,7 +74,7 @@ class TensorFiles:
                 write(file)
             return
         known = self._known.get(write.marks)
-        if known is not None and self._can_link and self._holds(known, write) and self._link(known, name):
+        if known is not None and self._can_link and self._is_in(known, write) and self._link(known, name):
             return
         with self._folder.replacing(name) as file:
             write(file)
@@ -82,11 +82,15 @@ class TensorFiles:
             self._known.clear()
         self._known[write.marks] = name
 
-    def _holds(self, name: str, write: MarkedWrite) -> bool:
+    def _is_in(self, name: str, write: MarkedWrite) -> bool:
+        """Whether a file is what would be written, compared where it lies in memory if it does."""
+        if write.stored is None or _in_place is None:
+            return self._holds(name, write)
+        with self._folder.held() as folder:
+            return _in_place(folder, name, *write.stored)
+
+    def _holds(self, name: str, write: Write) -> bool:
         """Whether a file holds the bytes that would be written."""
-        if write.stored is not None and _in_place is not None:
-            with self._folder.held() as folder:
-                return _in_place(folder, name, *write.stored)
         try:  # one of its own: what a signal brings between reading and comparing may compare other files
             room = self._rooms.pop()
         except IndexError:
