@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.hooks.api_list import ApiList
 from msprobe_ms.recording.hooks.operators import left_out
-
-
-def _nothing(*_: Any) -> None:
-    return None
 
 
 class HooksOnly:
@@ -35,10 +32,10 @@ class HooksOnly:
     def start(self, model: Any) -> None:
         for name, module in self._framework.named_modules(model) if self._modules else ():
             if name:
-                self._handles.append(module.register_forward_pre_hook(_nothing))
-                self._handles.append(module.register_forward_hook(lambda module, given, output: self._watch(output)))
                 parameters = [each for _, each in self._framework.parameters(module) if each.requires_grad]
-                self._handles += [parameter.register_hook(_nothing) for parameter in parameters]
+                self._handles.append(module.register_forward_pre_hook(self.module_begins))
+                self._handles.append(module.register_forward_hook(partial(self._module_ended, parameters)))
+                self._handles += [parameter.register_hook(self.parameter_gradient) for parameter in parameters]
         for holder, name in self._wrapped() if self._functions else ():
             self._replaced.append((holder, name, vars(holder).get(name)))
             setattr(holder, name, self._wrapper(getattr(holder, name)))
@@ -55,7 +52,9 @@ class HooksOnly:
                 return function(*args, **kwargs)
             self._inside = True
             try:
+                self.begins((*args, *kwargs.values()))
                 output = function(*args, **kwargs)
+                self.ended(output)
             finally:
                 self._inside = False
             self._watch(output)
@@ -63,12 +62,34 @@ class HooksOnly:
 
         return call
 
+    def _module_ended(self, parameters: list[Any], module: Any, given: Any, output: Any) -> None:
+        self.ended((output, *parameters))
+        self._watch(output)
+
+    def module_begins(self, module: Any, given: Any) -> None:
+        """A module is called."""
+
+    def begins(self, given: Sequence[Any]) -> None:
+        """A function is called."""
+
+    def ended(self, output: Any) -> None:
+        """The call that began last is over; of a module its parameters are with the ``output``."""
+
+    def gradients_begin(self, gradients: Any) -> None:
+        """A node of the graph is given the gradients of what its call gave."""
+
+    def gradients_ended(self, inputs: Any, outputs: Any) -> None:
+        """A node has computed the gradients of what its call was given."""
+
+    def parameter_gradient(self, gradient: Any) -> None:
+        """A parameter has its gradient."""
+
     def _watch(self, output: Any) -> None:
         if self._framework.is_tensor(output):
             node = output.grad_fn if hasattr(output, "grad_fn") else output._grad_node
             if node is not None:
-                node.register_prehook(_nothing)
-                node.register_hook(_nothing)
+                node.register_prehook(self.gradients_begin)
+                node.register_hook(self.gradients_ended)
 
     def stop(self) -> None:
         for handle in self._handles:
@@ -84,13 +105,17 @@ class HooksOnly:
         return None
 
 
-def make(config_path: str) -> HooksOnly:
-    """Hooks of the framework that is imported, and of the ``level`` in the file."""
-    level = json.loads(Path(config_path).read_text())["level"]
+def framework() -> Framework:
+    """Return the one that is imported."""
     if "mindspore" in sys.modules:
         from msprobe_ms.frameworks.mindspore.framework import MindSpore
 
-        return HooksOnly(MindSpore(), level)
+        return MindSpore()
     from msprobe_ms.frameworks.pytorch.framework import PyTorch
 
-    return HooksOnly(PyTorch(), level)
+    return PyTorch()
+
+
+def make(config_path: str) -> HooksOnly:
+    """Hooks of the framework that is imported, and of the ``level`` in the file."""
+    return HooksOnly(framework(), json.loads(Path(config_path).read_text())["level"])
