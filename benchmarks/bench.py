@@ -104,19 +104,33 @@ def blocking_steps(options: argparse.Namespace) -> Iterator[str]:
 
 
 def asked(options: argparse.Namespace) -> Iterator[str]:
-    """What is asked of a recorded step beside what it takes, what hooks that do nothing take, and the peer."""
+    """What is asked of a recorded step beside what it takes, what hooks that do nothing take, and the peer.
+
+    And the least that recording takes, and what ours takes beyond it.
+    """
     yield from _head(["", "", *(case.replace(":", " ") for case in CASES)])
     for title, (net, more, limits) in ASKED.items():
         cases, run = CASES[: len(limits)], ["--net", net, *more]
         tools = {"measured": (sys.executable, cases, [])}
         levels = [case for case in cases if case in options.levels]
         tools["hooks alone"] = sys.executable, levels, ["--adapter", str(HERE / "hooks_only.py")]
+        tools["floor"] = sys.executable, cases, ["--adapter", str(HERE / "least_recording.py")]
         if options.peer and not net.startswith("torch"):
             tools["peer"] = str(options.peer), cases, ["--adapter", str(HERE / "peer.py")]
         yield _padded([title, "asked", *(f"≤ {limit:.2f}" for limit in limits)])
+        found = {}
         for name, (python, chosen, adapter) in tools.items():
-            found = [_ratio(_step(python, case, options.steps, *run, *adapter), "wall") for case in chosen]
-            yield _padded(["", name, *found])
+            found[name] = [_step(python, case, options.steps, *run, *adapter) for case in chosen]
+            yield _padded(["", name, *(_ratio(each, "wall") for each in found[name])])
+        yield _padded(["", "beyond the floor", *map(_beyond, found["measured"], found["floor"])])
+
+
+def _beyond(ours: dict[str, Any] | None, least: dict[str, Any] | None) -> str:
+    """What recording takes beyond the least: milliseconds of a step, and microseconds of an entry."""
+    if ours is None or least is None:
+        return ""
+    rest = (ours["wall_ratio"] - least["wall_ratio"]) * ours["base_ms"]
+    return f"{rest:.0f} ms, {rest * 1e3 / ours['entries']:.0f} µs"
 
 
 def _padded(cells: list[str]) -> str:

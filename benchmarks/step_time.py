@@ -81,11 +81,12 @@ def _timed(action: Callable[[], None]) -> tuple[float, float]:
 
 
 def measure(net: str, level: str, task: str, steps: int, adapter: str | None, folder: str) -> dict[str, Any]:
-    """Seconds of steps without the tool, with it, and after ``stop``, in turns; megabytes of one dump."""
+    """Seconds of steps without the tool, with it, and after ``stop``, in turns; megabytes and entries of one dump."""
     model, step = NETS[net]()
     debugger = _debugger(adapter, net, folder, level, task)
     exports: list[float] = []
     sizes: list[int] = []
+    entries: list[int] = []
 
     def recorded() -> None:
         debugger.start(model)
@@ -98,6 +99,8 @@ def measure(net: str, level: str, task: str, steps: int, adapter: str | None, fo
     def cleared() -> None:
         dump = Path(folder) / "dump"
         sizes.append(sum(file.stat().st_size for file in dump.rglob("*") if file.is_file()))
+        if not entries:
+            entries.append(sum(len(json.loads(file.read_bytes())["data"]) for file in dump.rglob("dump.json")))
         if task != "grad_probe":  # its folder is one for all steps
             shutil.rmtree(dump, ignore_errors=True)  # else a disk full of tensors is what is timed
 
@@ -117,6 +120,7 @@ def measure(net: str, level: str, task: str, steps: int, adapter: str | None, fo
         cleared()
         after.append(_timed(step))
     figures: dict[str, Any] = {"net": net, "level": level, "task": task, "steps": steps, "megabytes": sizes[0] / 1e6}
+    figures["entries"] = entries[0]
     for number, kind in enumerate(("wall", "cpu")):
         for name, column in (("", with_tool), ("_after_stop", after)):
             for word, choose in (("", statistics.median), ("_least", min)):
