@@ -57,7 +57,8 @@ def torch_writer(dtype: str, shape: tuple[int, ...]) -> BytesWriter | None:
         crc = isal_zlib.crc32(data).to_bytes(4, "little")
         return crc.join(head), crc.join(tail)
 
-    return BytesWriter(*(sum(map(len, parts)) + 4 for parts in (head, tail)), around)
+    before, after = (sum(map(len, parts)) + 4 for parts in (head, tail))  # of which four are the CRC-32
+    return BytesWriter(before, after, around)
 
 
 def _size_of(dtype: str) -> int:
