@@ -6,14 +6,14 @@ import io
 import math
 import os
 import stat
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from msprobe_ms.arrays.bytes_writer import BytesWriter
 from msprobe_ms.arrays.dtypes import narrow_width, widen
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 from msprobe_ms.support.translation import tr
@@ -188,18 +188,6 @@ def _load_bin(path: Path, dtype: str | None, shape: tuple[int, ...] | None) -> n
     return widen(array, dtype or "") if width else array
 
 
-@dataclass(frozen=True, slots=True)
-class BytesWriter:
-    """Writes a file from the bytes of a tensor's elements, at byte ``begin``; ``rest`` counts the other bytes."""
-
-    begin: int
-    rest: int
-    write: Callable[[BinaryIO, memoryview | bytes], None]
-
-    def __call__(self, file: BinaryIO, data: memoryview | bytes) -> None:
-        self.write(file, data)
-
-
 class _Stream:
     """Only `write`: to a real file numpy writes in a way of its own, which loses the reason when the disk refuses."""
 
@@ -214,32 +202,23 @@ def write_npy(file: BinaryIO, array: np.ndarray) -> None:
     """
     array = array if array.flags.c_contiguous else array.copy(order="C")
     if array.dtype.kind in _NUMBERS:  # without a copy of its bytes, which is half of what numpy takes
-        write_npy_bytes(file, array.reshape(-1).view(np.uint8).data, array.dtype.str, array.shape)
+        npy_writer(array.dtype.str, array.shape)(file, array.reshape(-1).view(np.uint8).data)
     else:
         stream: Any = _Stream(file)
         np.save(stream, array, allow_pickle=False)
 
 
-def write_npy_bytes(file: BinaryIO, data: memoryview | bytes, dtype: str, shape: tuple[int, ...]) -> None:
-    """Write the array whose elements, of numpy's ``dtype`` and in C order, are the bytes ``data``. Raises OSError."""
-    file.write(_header_of(dtype, shape))
-    file.write(data)
-
-
 @lru_cache(maxsize=1024)
 def npy_writer(dtype: str, shape: tuple[int, ...]) -> BytesWriter:
-    """Return what writes an array of ``shape`` into a file from its elements, of numpy's ``dtype`` and in C order."""
-    begin = len(_header_of(dtype, shape))
-    return BytesWriter(begin, begin, partial(write_npy_bytes, dtype=dtype, shape=shape))
+    """Return what writes an array from its elements, of numpy's ``dtype`` and in C order.
 
-
-@lru_cache(maxsize=1024)
-def _header_of(dtype: str, shape: tuple[int, ...]) -> bytes:
-    """The header of an array in C order; a training has few different ones."""
+    A training has few different ones. The writer raises OSError.
+    """
     npy: Any = np.lib.format  # untyped
     file = io.BytesIO()
     npy.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
-    return file.getvalue()
+    head = file.getvalue()
+    return BytesWriter(len(head), 0, lambda _: (head, b""))
 
 
 def write_npy_in_parts(file: BinaryIO, shape: tuple[int, ...], parts: Iterable[np.ndarray]) -> None:

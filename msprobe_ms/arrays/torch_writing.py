@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import mul
-from typing import BinaryIO
 
 import numpy as np
 from isal import isal_zlib
 
-from msprobe_ms.arrays.npy import BytesWriter
+from msprobe_ms.arrays.bytes_writer import BytesWriter
 
 #: The dtypes that files name by a class of storages.
 STORAGES = {
@@ -39,8 +38,6 @@ _LOCAL, _LISTED = struct.Struct("<4sHHHIIIIHH"), struct.Struct("<4sHHHHIIIIHHHHH
 _END, _EXTRA = struct.Struct("<4sHHHHIIH"), struct.Struct("<2sH")
 #: Where the first two have a record's CRC-32.
 _LOCAL_CRC, _LISTED_CRC = 14, 16
-#: Bytes of a CRC-32.
-_CRC = 4
 #: The version of the format that is needed, and the first day that there is.
 _VERSION, _DATE = 20, 0x210000
 
@@ -56,14 +53,12 @@ def torch_writer(dtype: str, shape: tuple[int, ...]) -> BytesWriter | None:
         return None
     head, tail = _around(dtype, shape, size)
 
-    def write(file: BinaryIO, data: memoryview | bytes) -> None:
-        crc = isal_zlib.crc32(data).to_bytes(_CRC, "little")
-        file.write(crc.join(head))
-        file.write(data)
-        file.write(crc.join(tail))
+    def around(data: memoryview | bytes) -> tuple[bytes, bytes]:
+        crc = isal_zlib.crc32(data).to_bytes(4, "little")
+        return crc.join(head), crc.join(tail)
 
-    begin, end = (sum(map(len, parts)) + _CRC for parts in (head, tail))
-    return BytesWriter(begin, begin + end, write)
+    before, after = (sum(map(len, parts)) + 4 for parts in (head, tail))  # of which four are the CRC-32
+    return BytesWriter(before, after, around)
 
 
 def _size_of(dtype: str) -> int:
@@ -89,7 +84,7 @@ def _around(dtype: str, shape: tuple[int, ...], size: int) -> tuple[tuple[bytes,
     directory += _listed(name, size, 0, place)
     count = len(records) + 1
     tail = directory + _END.pack(b"PK\5\6", 0, 0, count, count, len(directory), len(head) + size, 0)
-    return (head[:before], head[before + _CRC :]), (tail[:listed], tail[listed + _CRC :])
+    return (head[:before], head[before + 4 :]), (tail[:listed], tail[listed + 4 :])
 
 
 def _local(name: bytes, size: int, crc: int, extra: bytes = b"") -> bytes:

@@ -9,18 +9,20 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from errno import EBADF, EEXIST, ENOENT, ENOTEMPTY
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeVar
 from weakref import WeakValueDictionary
 
 from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, regular, replacing
 from msprobe_ms.support.interruptions import interrupts, suppress_own
 from msprobe_ms.support.process import ClosedError, Descriptor
 from msprobe_ms.support.translation import tr
+
+_Returned = TypeVar("_Returned")
 
 #: Folders that this process has claimed, by their device and number.
 _claimed: WeakValueDictionary[tuple[int, int], Descriptor] = WeakValueDictionary()
@@ -48,7 +50,7 @@ class Folder:
     def _find(self) -> Path:
         """Where it is now. Raises FileNotFoundError where it is gone."""
         if not self.is_at(self._path):
-            with self.held() as number:
+            with self._held() as number:
                 moved = Path(os.readlink(f"/proc/self/fd/{number}"))
             if not self.is_at(moved):
                 raise FileNotFoundError(ENOENT, os.strerror(ENOENT), str(self._path))
@@ -57,7 +59,7 @@ class Folder:
 
     def is_at(self, path: Path) -> bool:
         """Whether ``path`` leads to it."""
-        with self.held() as number:
+        with self._held() as number:
             try:
                 return os.path.samestat(os.stat(path), os.fstat(number))
             except (FileNotFoundError, NotADirectoryError):
@@ -70,7 +72,7 @@ class Folder:
         return opened
 
     @contextmanager
-    def held(self) -> Iterator[int]:
+    def _held(self) -> Iterator[int]:
         """Its number, which no other file gets before the end of the block, though `close` comes meanwhile."""
         descriptor = self._descriptor
         yield descriptor.number
@@ -122,39 +124,44 @@ class Folder:
                     os.unlink(left, dir_fd=folder.number)
             raise
 
+    def call(self, function: Callable[..., _Returned], *arguments: Any) -> _Returned:
+        """Call a function of its number, which no other file gets meanwhile, and of ``arguments``."""
+        descriptor = self._descriptor
+        return function(descriptor.number, *arguments)
+
     def link(self, known: str, name: str) -> None:
         """Give a file a further name. Raises OSError, where there is a file of that name too."""
-        with self.held() as number:
+        with self._held() as number:
             os.link(known, name, src_dir_fd=number, dst_dir_fd=number, follow_symlinks=False)
 
     def append(self, name: str) -> BinaryIO:
         """Open a file to write at its end, which is made where there is none; never a link."""
-        with self.held() as number:
+        with self._held() as number:
             return self.permissions.append(name, number)
 
     def open(self, name: str) -> BinaryIO:
         """Open a regular file to read."""
-        with self.held() as number:
+        with self._held() as number:
             return open_regular(name, number)
 
     def regular(self, name: str) -> Descriptor:
         """Open a regular file to read, as a descriptor."""
-        with self.held() as number:
+        with self._held() as number:
             return regular(name, number)
 
     def stat(self, name: str) -> os.stat_result:
         """The state of a file, links followed."""
-        with self.held() as number:
+        with self._held() as number:
             return os.stat(name, dir_fd=number)
 
     def make_folder(self, name: str) -> None:
         """Make a folder in it where there is none."""
-        with self.held() as number:
+        with self._held() as number:
             self.permissions.make_one_folder(name, number)
 
     def unlink(self, name: str) -> None:
         """Remove a file."""
-        with self.held() as number:
+        with self._held() as number:
             os.unlink(name, dir_fd=number)
 
     def rename(self, path: Path) -> None:
@@ -167,7 +174,7 @@ class Folder:
         for name in names:
             with suppress(FileNotFoundError):
                 self.unlink(name)
-        with suppress(FileNotFoundError), self.held() as number:
+        with suppress(FileNotFoundError), self._held() as number:
             with Descriptor(partial(os.open, inner, os.O_RDONLY | os.O_DIRECTORY, dir_fd=number)) as folder:
                 for name in os.listdir(folder.number):
                     os.unlink(name, dir_fd=folder.number)

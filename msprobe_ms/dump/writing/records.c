@@ -1,13 +1,10 @@
-/* Records of a journal; the payload of an entry's, whose fields are made of leaves that are text already; and whether
- * a tensor file holds what is in memory.
+/* Records of a journal; and the payload of an entry's, whose fields are made of leaves that are text already.
  *
  * journal.py and json_text.py define both, and make them where this is not built or where there is anything else. */
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030A0000
 #include <Python.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -274,61 +271,14 @@ static PyObject *record(PyObject *module, PyObject *const *given, Py_ssize_t cou
     return Py_BuildValue("(NLN)", whole, (long long)end, checksum);
 }
 
-/* Bytes compared at a time: they stay in the processor's caches. */
-enum { PIECE = 1 << 16 };
-
-/* Whether the bytes of an open file from ``place`` on are those in memory. */
-static int is_there(int file, off_t place, const char *memory, size_t length)
-{
-    char *piece = malloc(PIECE);
-    int equal = piece != NULL;
-    for (size_t done = 0; equal && done < length;) {
-        const size_t size = length - done < PIECE ? length - done : PIECE;
-        const ssize_t count = pread(file, piece, size, place + (off_t)done);
-        equal = count > 0 && memcmp(piece, memory + done, (size_t)count) == 0;
-        done += equal ? (size_t)count : 0;
-    }
-    free(piece);
-    return equal;
-}
-
-PyDoc_STRVAR(holds_doc,
-"holds(folder, name, size, place, address, length)\n"
-"--\n\n"
-"Return whether the regular file ``name`` in an open folder has that size and, from ``place`` on, those bytes.\n\n"
-"False where it cannot be read.");
-
-static PyObject *holds(PyObject *module, PyObject *given)
-{
-    (void)module;
-    int folder, found = 0;
-    PyObject *name;
-    long long size, place, address, length;
-    if (!PyArg_ParseTuple(given, "iO&LLLL", &folder, PyUnicode_FSConverter, &name, &size, &place, &address, &length))
-        return NULL;
-    const char *path = PyBytes_AsString(name);
-    Py_BEGIN_ALLOW_THREADS
-    struct stat state;
-    const int file = openat(folder, path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-    if (file >= 0) {
-        if (fstat(file, &state) == 0 && S_ISREG(state.st_mode) && state.st_size == size)
-            found = is_there(file, (off_t)place, (const char *)(intptr_t)address, (size_t)length);
-        close(file);
-    }
-    Py_END_ALLOW_THREADS
-    Py_DECREF(name);
-    return PyBool_FromLong(found);
-}
-
 static PyMethodDef methods[] = {
-    {"holds", holds, METH_VARARGS, holds_doc},
     {"record", (PyCFunction)(void (*)(void))record, METH_FASTCALL, record_doc},
     {"entry", (PyCFunction)(void (*)(void))entry, METH_FASTCALL, entry_doc},
     {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, "_records", "Records of entries in a journal, and what files hold.", 0, methods, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "_records", "Records of entries in a journal.", 0, methods, NULL, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__records(void)

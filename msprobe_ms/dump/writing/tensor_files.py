@@ -7,20 +7,23 @@ step are such. To compare with a file takes a third of the time of writing one, 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 from errno import EEXIST, EMLINK, ENOENT
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
+from msprobe_ms.arrays.bytes_writer import BytesWriter
 from msprobe_ms.dump.writing.memory_budget import Write
+from msprobe_ms.support.files import Permissions, temporary_beside
 from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.interruptions import interrupts
 
-_in_place: Callable[[int, str, int, int, int, int], bool] | None
+_is_built = True
 try:
-    from msprobe_ms.dump.writing._records import holds as _in_place
+    from msprobe_ms.dump.writing._whole_files import holds as _holds
+    from msprobe_ms.dump.writing._whole_files import replace as _replace
 except ImportError:  # it was installed without a compiler
-    _in_place = None
+    _is_built = False
 
 #: Files that are kept in mind at most, some hundred bytes each; those of the present part of a step count.
 _MOST = 1 << 14
@@ -30,31 +33,39 @@ _PIECE = 1 << 17
 _OF_ONE_FILE = (EEXIST, EMLINK, ENOENT)
 
 
-class Stored(NamedTuple):
-    """A file's size, and which bytes of it, from ``place`` on, are those in memory: ``length`` of them at ``address``.
-
-    All else in the file follows from these and its `MarkedWrite.marks`.
-    """
-
-    size: int
-    place: int
-    address: int
-    length: int
-
-
 @dataclass(frozen=True, slots=True)
 class MarkedWrite:
-    """A `Write` of a tensor that may be there already: equal ones have equal ``marks``, others as a rule have not.
-
-    ``stored`` is what there will be, where it lies in memory as it is written.
-    """
+    """A `Write` of a tensor that may be there already: equal ones have equal ``marks``, others as a rule have not."""
 
     write: Write
     marks: Hashable
-    stored: Stored | None = None
 
     def __call__(self, file: BinaryIO) -> None:
         self.write(file)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedBytes:
+    """A `MarkedWrite` of ``data``, elements that lie at ``address`` until the file is written."""
+
+    writer: BytesWriter
+    address: int
+    data: memoryview
+    marks: Hashable
+
+    def __call__(self, file: BinaryIO) -> None:
+        self.writer(file, self.data)
+
+    def are_in(self, folder: int, name: str) -> bool:
+        """Whether a file holds them; what stands around them is equal where they and the marks are."""
+        writer = self.writer
+        return _holds(folder, os.fsencode(name), writer.before, self.address, self.data.nbytes, writer.after)
+
+    def replace(self, folder: int, name: str, permissions: Permissions) -> None:
+        """Write a file: whole or absent. Raises OSError."""
+        head, tail = self.writer.around(self.data)
+        names = os.fsencode(temporary_beside(name)), os.fsencode(name)
+        _replace(folder, *names, permissions.file, permissions.exact, head, self.address, self.data.nbytes, tail)
 
 
 class TensorFiles:
@@ -69,28 +80,26 @@ class TensorFiles:
 
     def write(self, name: str, write: Write) -> None:
         """Write a file, or link it to one with the same bytes. Raises OSError when the disk refuses."""
-        if not isinstance(write, MarkedWrite):
-            with self._folder.replacing(name) as file:
-                write(file)
-            return
+        if not isinstance(write, (MarkedWrite, MarkedBytes)):
+            return self._put(name, write)
         known = self._known.get(write.marks)
-        if known is not None and self._can_link and self._is_in(known, write) and self._link(known, name):
+        if known is not None and self._can_link and self._holds(known, write) and self._link(known, name):
             return
-        with self._folder.replacing(name) as file:
-            write(file)
+        self._put(name, write)
         if len(self._known) >= _MOST:
             self._known.clear()
         self._known[write.marks] = name
 
-    def _is_in(self, name: str, write: MarkedWrite) -> bool:
-        """Whether a file is what would be written, compared where it lies in memory if it does."""
-        if write.stored is None or _in_place is None:
-            return self._holds(name, write)
-        with self._folder.held() as folder:
-            return _in_place(folder, name, *write.stored)
+    def _put(self, name: str, write: Write) -> None:
+        if _is_built and isinstance(write, MarkedBytes):
+            return self._folder.call(write.replace, name, self._folder.permissions)
+        with self._folder.replacing(name) as file:
+            write(file)
 
     def _holds(self, name: str, write: Write) -> bool:
         """Whether a file holds the bytes that would be written."""
+        if _is_built and isinstance(write, MarkedBytes):
+            return self._folder.call(write.are_in, name)
         try:  # one of its own: what a signal brings between reading and comparing may compare other files
             room = self._rooms.pop()
         except IndexError:

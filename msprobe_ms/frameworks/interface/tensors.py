@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from msprobe_ms.arrays.npy import BytesWriter
+from msprobe_ms.arrays.bytes_writer import BytesWriter
 from msprobe_ms.arrays.one_pass import Elements, Places
 from msprobe_ms.arrays.repetition import Distinct, distinct
 from msprobe_ms.arrays.statistics import parts

@@ -16,7 +16,8 @@ from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, comm_func, get_process_group_ranks, get_rank
 from mindspore.ops import Primitive
 
-from msprobe_ms.arrays.npy import BytesWriter, npy_writer, write_npy, write_npy_in_parts
+from msprobe_ms.arrays.bytes_writer import BytesWriter
+from msprobe_ms.arrays.npy import npy_writer, write_npy, write_npy_in_parts
 from msprobe_ms.arrays.one_pass import Elements, Places
 from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.frameworks.base import Framework

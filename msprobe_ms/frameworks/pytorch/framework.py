@@ -16,7 +16,7 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
-from msprobe_ms.arrays.npy import BytesWriter
+from msprobe_ms.arrays.bytes_writer import BytesWriter
 from msprobe_ms.arrays.one_pass import Elements, Places, elements_at, is_built
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
 from msprobe_ms.arrays.statistics import checksum, statistics, summary, summary_of
