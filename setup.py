@@ -31,6 +31,13 @@ RECORDS = Extension(
     py_limited_api=LIMITED,
     optional=True,  # Python does what it would
 )
+WHOLE_FILES = Extension(
+    "msprobe_ms.dump.writing._whole_files",
+    ["msprobe_ms/dump/writing/whole_files.c"],
+    extra_compile_args=["-O2", "-g0"],
+    py_limited_api=LIMITED,
+    optional=True,  # Python does what it would
+)
 #: Where the repository is published, without a slash at its end; "" while it is not. The README's links follow it.
 REPOSITORY = ""
 URLS = {"Source": REPOSITORY, "Changelog": f"{REPOSITORY}/blob/main/CHANGELOG.md"} if REPOSITORY else {}
@@ -63,7 +70,7 @@ setup(
         "msprobe_ms.arrays": ["*.c", "*.h"],
         "msprobe_ms.dump.writing": ["*.c"],
     },
-    ext_modules=[ONE_PASS, RECORDS],
+    ext_modules=[ONE_PASS, RECORDS, WHOLE_FILES],
     options={"egg_info": {"egg_base": "."}, **({"bdist_wheel": {"py_limited_api": "cp310"}} if LIMITED else {})},
     long_description=for_an_index(Path(__file__).with_name("README.md").read_text(encoding="utf-8")),
     long_description_content_type="text/markdown",

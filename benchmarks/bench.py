@@ -104,23 +104,43 @@ def blocking_steps(options: argparse.Namespace) -> Iterator[str]:
 
 
 def asked(options: argparse.Namespace) -> Iterator[str]:
-    """What is asked of a recorded step beside what it takes, what hooks that do nothing take, and the peer."""
+    """What is asked of a recorded step beside what it takes, what no tool can do without, and the peer.
+
+    The rest is what is measured above the floor, of the quickest steps: in all, and for each entry recorded.
+    """
     yield from _head(["", "", *(case.replace(":", " ") for case in CASES)])
     for title, (net, more, limits) in ASKED.items():
         cases, run = CASES[: len(limits)], ["--net", net, *more]
-        tools = {"measured": (sys.executable, cases, [])}
+
+        def timed(
+            chosen: Sequence[str], *adapter: str, python: str = sys.executable, run: list[str] = run
+        ) -> dict[str, dict[str, Any] | None]:
+            return {case: _step(python, case, options.steps, *run, *adapter) for case in chosen}
+
         levels = [case for case in cases if case in options.levels]
-        tools["hooks alone"] = sys.executable, levels, ["--adapter", str(HERE / "hooks_only.py")]
+        ours, floor = timed(cases), timed(cases, "--adapter", str(HERE / "floor.py"))
+        yield _row([title, "asked", *(f"≤ {limit:.2f}" for limit in limits), *[""] * (len(CASES) - len(limits))])
+        yield _measured("measured", ours)
+        yield _measured("hooks alone", timed(levels, "--adapter", str(HERE / "hooks_only.py")))
+        yield _measured("hooks and reading", {case: found for case, found in floor.items() if case in LEVELS})
+        if any(case not in LEVELS for case in cases):
+            files = {case: found for case, found in floor.items() if case not in LEVELS}
+            yield _measured("hooks, reading and writing", files)
+        yield _row(["", "the rest", *(_rest(ours.get(case), floor.get(case)) for case in CASES)])
         if options.peer and not net.startswith("torch"):
-            tools["peer"] = str(options.peer), cases, ["--adapter", str(HERE / "peer.py")]
-        yield _padded([title, "asked", *(f"≤ {limit:.2f}" for limit in limits)])
-        for name, (python, chosen, adapter) in tools.items():
-            found = [_ratio(_step(python, case, options.steps, *run, *adapter), "wall") for case in chosen]
-            yield _padded(["", name, *found])
+            peer = timed(cases, "--adapter", str(HERE / "peer.py"), python=str(options.peer))
+            yield _measured("peer", peer)
 
 
-def _padded(cells: list[str]) -> str:
-    return _row(cells + [""] * (2 + len(CASES) - len(cells)))
+def _measured(name: str, found: dict[str, dict[str, Any] | None]) -> str:
+    return _row(["", name, *(_ratio(found[case], "wall") if case in found else "" for case in CASES)])
+
+
+def _rest(ours: dict[str, Any] | None, floor: dict[str, Any] | None) -> str:
+    if ours is None or floor is None:
+        return ""
+    rest = (ours["wall_ratio_least"] - floor["wall_ratio_least"]) * ours["base_least_ms"]
+    return f"{rest:.0f} ms, {rest / ours['entries'] * 1e3:.0f} µs an entry"
 
 
 def checks(options: argparse.Namespace) -> Iterator[str]:

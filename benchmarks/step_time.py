@@ -4,6 +4,7 @@
     python benchmarks/step_time.py --cases L0:tensor mix:md5
     python benchmarks/step_time.py --net torch-encoder      another network
     python benchmarks/step_time.py --adapter benchmarks/hooks_only.py   hooks that do nothing, in place of the tool
+    python benchmarks/step_time.py --adapter benchmarks/floor.py        hooks that do what no tool can do without
     python benchmarks/step_time.py --cases L1:add_noise_listed L2:grad_probe    the checks; a level of gradients
 
 One JSON line a case; ``bench.py`` makes a table of them.
@@ -86,6 +87,7 @@ def measure(net: str, level: str, task: str, steps: int, adapter: str | None, fo
     debugger = _debugger(adapter, net, folder, level, task)
     exports: list[float] = []
     sizes: list[int] = []
+    entries: list[str] = []
 
     def recorded() -> None:
         debugger.start(model)
@@ -98,6 +100,8 @@ def measure(net: str, level: str, task: str, steps: int, adapter: str | None, fo
     def cleared() -> None:
         dump = Path(folder) / "dump"
         sizes.append(sum(file.stat().st_size for file in dump.rglob("*") if file.is_file()))
+        if len(sizes) == 1:
+            entries.extend(name for file in dump.rglob("dump.json") for name in json.loads(file.read_text())["data"])
         if task != "grad_probe":  # its folder is one for all steps
             shutil.rmtree(dump, ignore_errors=True)  # else a disk full of tensors is what is timed
 
@@ -123,6 +127,8 @@ def measure(net: str, level: str, task: str, steps: int, adapter: str | None, fo
                 base = choose([row[number] for row in without])
                 figures[f"{kind}_ratio{name}{word}"] = choose([row[number] for row in column]) / base
     figures["base_ms"] = statistics.median(row[0] for row in without) * 1e3
+    figures["base_least_ms"] = min(row[0] for row in without) * 1e3
+    figures["entries"] = len(entries)
     figures["export_ms"] = statistics.median(exports or [0.0]) * 1e3
     figures["first_recorded_s"] = first
     return figures

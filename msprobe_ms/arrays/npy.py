@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from msprobe_ms.arrays.bytes_writer import BytesWriter
 from msprobe_ms.arrays.dtypes import narrow_width, widen
 from msprobe_ms.support.errors import DumpFormatError, MissingTensorError
 from msprobe_ms.support.translation import tr
@@ -201,25 +202,23 @@ def write_npy(file: BinaryIO, array: np.ndarray) -> None:
     """
     array = array if array.flags.c_contiguous else array.copy(order="C")
     if array.dtype.kind in _NUMBERS:  # without a copy of its bytes, which is half of what numpy takes
-        write_npy_bytes(file, array.reshape(-1).view(np.uint8).data, array.dtype.str, array.shape)
+        npy_writer(array.dtype.str, array.shape)(file, array.reshape(-1).view(np.uint8).data)
     else:
         stream: Any = _Stream(file)
         np.save(stream, array, allow_pickle=False)
 
 
-def write_npy_bytes(file: BinaryIO, data: memoryview | bytes, dtype: str, shape: tuple[int, ...]) -> None:
-    """Write the array whose elements, of numpy's ``dtype`` and in C order, are the bytes ``data``. Raises OSError."""
-    file.write(_header_of(dtype, shape))
-    file.write(data)
-
-
 @lru_cache(maxsize=1024)
-def _header_of(dtype: str, shape: tuple[int, ...]) -> bytes:
-    """The header of an array in C order; a training has few different ones."""
+def npy_writer(dtype: str, shape: tuple[int, ...]) -> BytesWriter:
+    """Return what writes an array from its elements, of numpy's ``dtype`` and in C order.
+
+    A training has few different ones. The writer raises OSError.
+    """
     npy: Any = np.lib.format  # untyped
     file = io.BytesIO()
     npy.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
-    return file.getvalue()
+    head = file.getvalue()
+    return BytesWriter(len(head), 0, lambda _: (head, b""))
 
 
 def write_npy_in_parts(file: BinaryIO, shape: tuple[int, ...], parts: Iterable[np.ndarray]) -> None:

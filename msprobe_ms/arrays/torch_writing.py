@@ -9,17 +9,15 @@ from __future__ import annotations
 import math
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import mul
-from typing import BinaryIO
 
 import numpy as np
 from isal import isal_zlib
 
-#: Writes a file from the bytes of a tensor's elements.
-BytesWriter = Callable[[BinaryIO, memoryview | bytes], None]
+from msprobe_ms.arrays.bytes_writer import BytesWriter
 
 #: The dtypes that files name by a class of storages.
 STORAGES = {
@@ -55,13 +53,12 @@ def torch_writer(dtype: str, shape: tuple[int, ...]) -> BytesWriter | None:
         return None
     head, tail = _around(dtype, shape, size)
 
-    def write(file: BinaryIO, data: memoryview | bytes) -> None:
+    def around(data: memoryview | bytes) -> tuple[bytes, bytes]:
         crc = isal_zlib.crc32(data).to_bytes(4, "little")
-        file.write(crc.join(head))
-        file.write(data)
-        file.write(crc.join(tail))
+        return crc.join(head), crc.join(tail)
 
-    return write
+    before, after = (sum(map(len, parts)) + 4 for parts in (head, tail))  # of which four are the CRC-32
+    return BytesWriter(before, after, around)
 
 
 def _size_of(dtype: str) -> int:

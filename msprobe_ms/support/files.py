@@ -125,6 +125,12 @@ def leads_out(path: Path, folder: Path) -> bool:
     return path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
+def temporary_beside(path: Path | str) -> str:
+    """Return the path of a temporary file in the same folder."""
+    # As text: of a thousand files in a step, paths as objects would take longer than making the files.
+    return os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.tmp")
+
+
 @contextmanager
 def replacing(
     path: Path | str, permissions: Permissions = DEFAULT, folder: Descriptor | None = None
@@ -134,8 +140,7 @@ def replacing(
     ``folder`` is what a relative ``path`` starts from; it stays open until the file is in place.
     """
     start = None if folder is None else folder.number
-    # As text: of a thousand files in a step, paths as objects would take longer than making the files.
-    temporary = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.tmp")
+    temporary = temporary_beside(path)
     try:
         with permissions.create(temporary, start) as file:
             yield file

@@ -9,18 +9,20 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from errno import EBADF, EEXIST, ENOENT, ENOTEMPTY
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, TypeVar
 from weakref import WeakValueDictionary
 
 from msprobe_ms.support.files import DEFAULT, Permissions, open_regular, regular, replacing
 from msprobe_ms.support.interruptions import interrupts, suppress_own
 from msprobe_ms.support.process import ClosedError, Descriptor
 from msprobe_ms.support.translation import tr
+
+_Returned = TypeVar("_Returned")
 
 #: Folders that this process has claimed, by their device and number.
 _claimed: WeakValueDictionary[tuple[int, int], Descriptor] = WeakValueDictionary()
@@ -121,6 +123,11 @@ class Folder:
                 with suppress_own(OSError):
                     os.unlink(left, dir_fd=folder.number)
             raise
+
+    def call(self, function: Callable[..., _Returned], *arguments: Any) -> _Returned:
+        """Call a function of its number, which no other file gets meanwhile, and of ``arguments``."""
+        descriptor = self._descriptor
+        return function(descriptor.number, *arguments)
 
     def link(self, known: str, name: str) -> None:
         """Give a file a further name. Raises OSError, where there is a file of that name too."""

@@ -97,7 +97,8 @@ def test_the_extras_bring_frameworks_that_work(metadata: email.message.Message) 
 
 
 def test_the_wheel_holds_every_module_and_data_file_once(source: Path, wheel: Path) -> None:
-    built = ["msprobe_ms/arrays/_one_pass.abi3.so", "msprobe_ms/dump/writing/_records.abi3.so"]
+    extensions = "arrays/_one_pass", "dump/writing/_records", "dump/writing/_whole_files"
+    built = [f"msprobe_ms/{name}.abi3.so" for name in extensions]
     expected = set(built if COMPILER else [])
     assert "msprobe_ms/config/samples/config.json" in packaged(wheel)
     for file in (source / "msprobe_ms").rglob("*"):

@@ -12,9 +12,18 @@ from dataclasses import dataclass
 from errno import EEXIST, EMLINK, ENOENT
 from typing import Any, BinaryIO
 
+from msprobe_ms.arrays.bytes_writer import BytesWriter
 from msprobe_ms.dump.writing.memory_budget import Write
+from msprobe_ms.support.files import Permissions, temporary_beside
 from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.interruptions import interrupts
+
+_is_built = True
+try:
+    from msprobe_ms.dump.writing._whole_files import holds as _holds
+    from msprobe_ms.dump.writing._whole_files import replace as _replace
+except ImportError:  # it was installed without a compiler
+    _is_built = False
 
 #: Files that are kept in mind at most, some hundred bytes each; those of the present part of a step count.
 _MOST = 1 << 14
@@ -35,6 +44,30 @@ class MarkedWrite:
         self.write(file)
 
 
+@dataclass(frozen=True, slots=True)
+class MarkedBytes:
+    """A `MarkedWrite` of ``data``, elements that lie at ``address`` until the file is written."""
+
+    writer: BytesWriter
+    address: int
+    data: memoryview
+    marks: Hashable
+
+    def __call__(self, file: BinaryIO) -> None:
+        self.writer(file, self.data)
+
+    def are_in(self, folder: int, name: str) -> bool:
+        """Whether a file holds them; what stands around them is equal where they and the marks are."""
+        writer = self.writer
+        return _holds(folder, os.fsencode(name), writer.before, self.address, self.data.nbytes, writer.after)
+
+    def replace(self, folder: int, name: str, permissions: Permissions) -> None:
+        """Write a file: whole or absent. Raises OSError."""
+        head, tail = self.writer.around(self.data)
+        names = os.fsencode(temporary_beside(name)), os.fsencode(name)
+        _replace(folder, *names, permissions.file, permissions.exact, head, self.address, self.data.nbytes, tail)
+
+
 class TensorFiles:
     """Writes files into a folder, each of them whole or absent."""
 
@@ -47,21 +80,26 @@ class TensorFiles:
 
     def write(self, name: str, write: Write) -> None:
         """Write a file, or link it to one with the same bytes. Raises OSError when the disk refuses."""
-        if not isinstance(write, MarkedWrite):
-            with self._folder.replacing(name) as file:
-                write(file)
-            return
+        if not isinstance(write, (MarkedWrite, MarkedBytes)):
+            return self._put(name, write)
         known = self._known.get(write.marks)
         if known is not None and self._can_link and self._holds(known, write) and self._link(known, name):
             return
-        with self._folder.replacing(name) as file:
-            write(file)
+        self._put(name, write)
         if len(self._known) >= _MOST:
             self._known.clear()
         self._known[write.marks] = name
 
+    def _put(self, name: str, write: Write) -> None:
+        if _is_built and isinstance(write, MarkedBytes):
+            return self._folder.call(write.replace, name, self._folder.permissions)
+        with self._folder.replacing(name) as file:
+            write(file)
+
     def _holds(self, name: str, write: Write) -> bool:
         """Whether a file holds the bytes that would be written."""
+        if _is_built and isinstance(write, MarkedBytes):
+            return self._folder.call(write.are_in, name)
         try:  # one of its own: what a signal brings between reading and comparing may compare other files
             room = self._rooms.pop()
         except IndexError:

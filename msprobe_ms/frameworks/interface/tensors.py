@@ -8,10 +8,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from msprobe_ms.arrays.bytes_writer import BytesWriter
 from msprobe_ms.arrays.one_pass import Elements, Places
 from msprobe_ms.arrays.repetition import Distinct, distinct
 from msprobe_ms.arrays.statistics import parts
-from msprobe_ms.arrays.torch_writing import BytesWriter
 
 
 class TensorInterface(ABC):

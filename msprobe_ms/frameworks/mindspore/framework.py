@@ -16,9 +16,9 @@ from mindspore import Parameter, Tensor, _c_expression, mint, nn, ops
 from mindspore.communication import GlobalComm, comm_func, get_process_group_ranks, get_rank
 from mindspore.ops import Primitive
 
-from msprobe_ms.arrays.npy import write_npy, write_npy_bytes, write_npy_in_parts
+from msprobe_ms.arrays.bytes_writer import BytesWriter
+from msprobe_ms.arrays.npy import npy_writer, write_npy, write_npy_in_parts
 from msprobe_ms.arrays.one_pass import Elements, Places
-from msprobe_ms.arrays.torch_writing import BytesWriter
 from msprobe_ms.dump.dialects import MINDSPORE
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.clean_copies import CleanCopies
@@ -151,7 +151,7 @@ class MindSpore(Framework):
 
     def file_writer(self, elements: Elements) -> BytesWriter | None:
         dtype = arrays.STORED_AS.get(elements.dtype)
-        return None if dtype is None else partial(write_npy_bytes, dtype=dtype, shape=elements.shape)
+        return None if dtype is None else npy_writer(dtype, elements.shape)
 
     # -- gradients -------------------------------------------------------------------------------------------------
 

@@ -16,10 +16,11 @@ import torch
 from torch import nn
 from torch._guards import TracingContext
 
+from msprobe_ms.arrays.bytes_writer import BytesWriter
 from msprobe_ms.arrays.one_pass import Elements, Places, elements_at, is_built
 from msprobe_ms.arrays.repetition import MOST_READ, Distinct, distinct
 from msprobe_ms.arrays.statistics import checksum, statistics, summary, summary_of
-from msprobe_ms.arrays.torch_writing import BytesWriter, torch_writer
+from msprobe_ms.arrays.torch_writing import torch_writer
 from msprobe_ms.dump.dialects import PYTORCH
 from msprobe_ms.frameworks.compiled_call import CompilerCall
 from msprobe_ms.frameworks.gradients.graph import ConsumerWatch, watch_outputs

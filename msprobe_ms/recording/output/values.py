@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from msprobe_ms.arrays.bytes_writer import BytesWriter
 from msprobe_ms.arrays.npy import write_npy
 from msprobe_ms.arrays.one_pass import Elements, Places, bytes_of, is_built
 from msprobe_ms.arrays.statistics import is_large
-from msprobe_ms.arrays.torch_writing import BytesWriter
 from msprobe_ms.dump.names import data_name
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value, with_file
 from msprobe_ms.dump.writing.memory_budget import Copy, Write
-from msprobe_ms.dump.writing.tensor_files import MarkedWrite
+from msprobe_ms.dump.writing.tensor_files import MarkedBytes, MarkedWrite
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.containers import DEEPEST, MOST_MEMBERS, Members, Walk, names_of
 from msprobe_ms.recording.output.error_log import ErrorLog
@@ -234,13 +234,14 @@ class ValueSerializer:
         framework = self.framework
         text = self._texts.of(elements, None)
         data = None if writer is None else bytes_of(elements)
+        write: MarkedWrite | MarkedBytes
         if writer is None or data is None:
             plain = framework.plain(tensor)
             array = framework.to_numpy(plain)
             write = MarkedWrite(partial(framework.save_tensor, plain, array), text)
             copy = Copy(array.nbytes, lambda: MarkedWrite(self._copied(plain, array), text))
         else:
-            write = MarkedWrite(partial(_write_bytes, writer, data), text)
+            write = MarkedBytes(writer, elements.address, data, text)
             copy = Copy(data.nbytes, lambda: MarkedWrite(partial(_write_bytes, writer, data.tobytes()), text))
         name = data_name(entry, category, path, framework.dialect.file_suffix)
         file = self._written(entry, name, write, copy)

@@ -122,12 +122,12 @@ def test_what_a_framework_raises_is_for_python() -> None:
 
 WITHOUT = """
 import sys
-for name in ("msprobe_ms.arrays._one_pass", "msprobe_ms.dump.writing._records"):
-    sys.modules[name] = None
+for name in ("arrays._one_pass", "dump.writing._records", "dump.writing._whole_files"):
+    sys.modules[f"msprobe_ms.{name}"] = None
 from msprobe_ms.recording.output.leaf_texts import LeafTexts
-from msprobe_ms.dump.writing import journal, writer
+from msprobe_ms.dump.writing import journal, tensor_files, writer
 LeafTexts("torch.Tensor", sketch=True)
-assert journal._at_end is writer._entry is None
+assert journal._at_end is writer._entry is None and not tensor_files._is_built
 """
 
 
