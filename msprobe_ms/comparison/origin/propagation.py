@@ -27,7 +27,6 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from msprobe_ms.arrays.dtypes import parse_dtype
-from msprobe_ms.comparison.measuring.deviation import statistic_deviation
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_measured, is_of_all_elements
@@ -77,8 +76,6 @@ _SINGLE_LAYERS = frozenset({Kind.LINEAR, Kind.NORM, Kind.ACTIVATION})
 _PASS_ON = frozenset({Kind.SUM, Kind.MEAN, Kind.PART, Kind.CHANNEL_NORM, Kind.BATCH_NORM, Kind.SOFTMAX})
 #: Roundings that a tolerance must hold for a part of it to be more than a rounding: narrow floats have 4.
 _FINE = 24.0
-#: The relative error of a gradient up to which it has digits that noise has left, by which more noise is told.
-_LEGIBLE = 0.03
 
 
 def explained_ratio(node: Node, negligible: float, *, doubtful: bool) -> float:
@@ -95,32 +92,6 @@ def explained_ratio(node: Node, negligible: float, *, doubtful: bool) -> float:
         # The sums that gradients are show the noise of single elements, which the few statistics of many hardly do.
         taken = max(taken, _ELEMENTS * node.known("elements before", _elements_before))
     return own + gain * taken
-
-
-def explained_in_proportion(row: Row, node: Node) -> float:
-    """Return the deviation of a gradient that relative errors of the gradients taken in explain; 0 where none does.
-
-    Gradients next to nothing are held against a size that is not theirs (`GradientFloors`), so that a deviation is an
-    absolute error there: a call that gives out larger gradients than it takes in multiplies it with them, as a product
-    with a matrix does. Relative errors it multiplies by its condition, as anywhere.
-    """
-    taken = max(map(_relative, node.rows("input")), default=0.0)
-    given = _relative(row)
-    if not node.is_backward or row.deviation is None or not 0 < taken <= _LEGIBLE or not given > 0:
-        return 0.0
-    return row.deviation * GAIN * taken / given
-
-
-def is_legible_beside_noise(row: Row) -> bool:
-    """Whether a gradient is held against a size well above its own, beside which it is far apart by noise alone."""
-    return ESTIMATE * (row.deviation or 0.0) < _relative(row) <= _LEGIBLE
-
-
-def _relative(row: Row) -> float:
-    """The deviation of a tensor beside its own size, whatever it is held against."""
-    if row.target is None or row.golden is None or row.misrecorded or not row.deviation:
-        return 0.0
-    return statistic_deviation(row.target, row.golden) or 0.0
 
 
 def first_explained_ratio(node: Node, taken: float) -> float:

@@ -26,8 +26,11 @@ static int opened(int folder, const char *name, int flags, unsigned mode)
     const int file = openat(folder, name, flags | O_CLOEXEC, mode);
     if (file < 0 || file >= FIRST)
         return file;
-    const int higher = fcntl(file, F_DUPFD_CLOEXEC, FIRST);
+    const int higher = fcntl(file, F_DUPFD_CLOEXEC, FIRST), why = errno;
     close(file);
+    if (higher < 0 && flags & O_CREAT)
+        unlinkat(folder, name, 0);
+    errno = why;
     return higher;
 }
 

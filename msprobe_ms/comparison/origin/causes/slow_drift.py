@@ -11,8 +11,9 @@ from msprobe_ms.comparison.origin.explanations.loss_condition import LossConditi
 from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitching
 from msprobe_ms.comparison.origin.explanations.waves import Waves
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, worst
-from msprobe_ms.comparison.origin.propagation import DRIFTED, GAIN_IN_DOUBT, drift_after, is_legible_beside_noise
+from msprobe_ms.comparison.origin.propagation import DRIFTED, GAIN_IN_DOUBT, drift_after
 from msprobe_ms.comparison.origin.sentences import describe_briefly, describe_difference, fitting, origin_at
+from msprobe_ms.comparison.origin.small_gradients import is_legible_beside_noise
 from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:

@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Allowance, Row
 from msprobe_ms.comparison.origin.nodes import Node
-from msprobe_ms.comparison.origin.propagation import (
-    DRIFT,
-    GAIN,
-    GAIN_IN_DOUBT,
-    explained_in_proportion,
-    explained_ratio,
-)
+from msprobe_ms.comparison.origin.propagation import DRIFT, GAIN, GAIN_IN_DOUBT, explained_ratio
 from msprobe_ms.comparison.origin.protocols import Phase
+from msprobe_ms.comparison.origin.small_gradients import explained_in_proportion
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
