@@ -17,11 +17,14 @@ _LEGIBLE = 0.03
 
 def explained_in_proportion(row: Row, node: Node) -> float:
     """Return the deviation of a gradient that relative errors of the gradients taken in explain; 0 where none does."""
-    taken = max(map(_relative, node.rows("input")), default=0.0)
-    given = _relative(row)
-    if not node.is_backward or row.deviation is None or not 0 < taken <= _LEGIBLE or not given > 0:
+    if not node.is_backward or row.deviation is None:
         return 0.0
-    return row.deviation * GAIN * taken / given
+    taken, given = node.known("relative errors taken in", _largest_taken), _relative(row)
+    return row.deviation * GAIN * taken / given if 0 < taken <= _LEGIBLE and given > 0 else 0.0
+
+
+def _largest_taken(node: Node) -> float:
+    return max(map(_relative, node.rows("input")), default=0.0)
 
 
 def is_legible_beside_noise(row: Row) -> bool:

@@ -40,9 +40,7 @@ class UnusedIndices:
         """As much as the elements explain that may have changed places, given how far apart they are."""
         if row.state != "output" or node.is_backward or node.is_module or not _is_of_whole_numbers(row):
             return None
-        name = node.parsed.name.rpartition(".")[2] if node.parsed is not None else ""
-        beside = [each for each in node.rows("output") if each is not row and _is_of_floats(each)]
-        if not beside or not _CHOOSES.fullmatch(name.lower()) or self._is_used(row):
+        if not node.known("chooses among floats", _chooses) or self._is_used(row):
             return None
         return Allowance(self.name, _allowed(row, node), effect=Effect.NO_ERROR)
 
@@ -53,10 +51,21 @@ class UnusedIndices:
         return fingerprint(row) in self._used
 
 
+def _chooses(node: Node) -> bool:
+    """Whether it is a function that chooses elements and gives these out as well."""
+    name = node.parsed.name.rpartition(".")[2] if node.parsed is not None else ""
+    return bool(_CHOOSES.fullmatch(name.lower())) and any(map(_is_of_floats, node.rows("output")))
+
+
+def _switched(node: Node) -> float:
+    """How many of the elements that it chooses among may have changed places."""
+    taken = [each for each in node.rows("input") if _is_of_floats(each) and each.deviation]
+    return max((element_count(each.golden) * (each.deviation or 0.0) for each in taken if each.golden), default=0.0)
+
+
 def _allowed(row: Row, node: Node) -> float:
     """The deviation of indices of which as many are others as elements may have changed places; 0 if none is likely."""
-    taken = [each for each in node.rows("input") if _is_of_floats(each) and each.deviation]
-    switched = max((element_count(each.golden) * (each.deviation or 0.0) for each in taken if each.golden), default=0.0)
+    switched = node.known("elements that changed places", _switched)
     if not PLAUSIBLE <= switched < math.inf or row.golden is None:
         return 0.0
     return LARGE * math.sqrt(max(1.0, switched) / max(1, element_count(row.golden)))
