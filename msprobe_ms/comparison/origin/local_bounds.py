@@ -19,11 +19,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.measuring.deviation import holds_fill, sketch_deviation
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.layer_kinds import Kind, plain_name
-from msprobe_ms.comparison.origin.nodes import is_measured, is_of_all_elements
+from msprobe_ms.comparison.origin.nodes import is_measured, is_of_all_elements, is_of_floats
 from msprobe_ms.comparison.origin.propagation import ESTIMATE, ESTIMATE_OF_BOTH, MARGIN, condition
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square
 from msprobe_ms.comparison.terms import GOLDEN
@@ -65,7 +64,7 @@ def small_rows(nodes: Iterable[Node]) -> SmallRows:
 
 def _values(node: Node, state: str) -> Item | None:
     """The first tensor of floats of the golden's."""
-    return next((row.golden for row in node.rows(state) if _is_of_floats(row)), None)
+    return next((row.golden for row in node.rows(state) if is_of_floats(row)), None)
 
 
 def set_apart_at_most(row: Row, node: Node, small: SmallRows | None = None) -> float | None:
@@ -77,7 +76,7 @@ def set_apart_at_most(row: Row, node: Node, small: SmallRows | None = None) -> f
     if node.is_backward or row.state != "output" or row.golden is None:
         return None
     given = magnitude(row.golden.norm)
-    taken = [each for each in node.rows("input", "parameters") if _is_of_floats(each)]
+    taken = [each for each in node.rows("input", "parameters") if is_of_floats(each)]
     if not given or not taken or not all(map(_is_known, (row, *taken))):
         return None
     is_normal = node.kind is Kind.NORM
@@ -127,10 +126,6 @@ def _error(row: Row) -> float:
 def _largest(row: Row) -> float:
     golden = row.golden
     return max(magnitude(golden.maximum), magnitude(golden.minimum)) if golden is not None else 0.0
-
-
-def _is_of_floats(row: Row) -> bool:
-    return row.golden is not None and row.golden.kind == "tensor" and parse_dtype(row.golden.dtype).epsilon > 0
 
 
 def _is_known(row: Row) -> bool:

@@ -244,9 +244,17 @@ class Node:
 
 def _tells(row: Row) -> bool:
     """Whether it holds tensors of floats that are not all alike."""
-    if row.golden is None or row.golden.kind != "tensor":
-        return False
-    return row.golden.maximum != row.golden.minimum and parse_dtype(row.golden.dtype).epsilon > 0
+    return row.golden is not None and row.golden.maximum != row.golden.minimum and is_of_floats(row)
+
+
+def is_of_floats(row: Row) -> bool:
+    """Whether the golden's is a tensor of floats."""
+    return row.golden is not None and row.golden.kind == "tensor" and parse_dtype(row.golden.dtype).epsilon > 0
+
+
+def is_of_whole_numbers(row: Row) -> bool:
+    """Whether these are indices or counts, which no update of parameters sets apart."""
+    return row.golden is not None and row.golden.kind == "tensor" and not parse_dtype(row.golden.dtype).epsilon
 
 
 def _takes_in_compared_tensors(node: Node) -> bool:

@@ -11,11 +11,10 @@ from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.explanations.later_uses import LaterUses
-from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_another_form
+from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_another_form, is_of_whole_numbers
 from msprobe_ms.comparison.origin.propagation import DRIFT, GAIN_IN_DOUBT
 from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.comparison.statistics import element_count
@@ -134,7 +133,7 @@ class AgreeingResults(Surveyed):
             for row in node.pair.rows
             if row.state != "parameters"
             and error_ratio(row) > drift
-            and ((row.deviation or 0.0) > _FAR_FROM_DRIFT * self._drift or _is_of_whole_numbers(row))
+            and ((row.deviation or 0.0) > _FAR_FROM_DRIFT * self._drift or is_of_whole_numbers(row))
         )
 
     def _is_inside_right(self, node: Node) -> bool:
@@ -187,11 +186,6 @@ def _is_used_rightly(node: Node) -> bool:
     used = [row for row in node.rows("output") if row.explained is not None and row.explained.by == LaterUses.name]
     near = (row.deviation is not None and row.deviation <= DRIFT * (row.held_to or 0.0) for row in used)
     return bool(used) and (not node.is_module or all(near))
-
-
-def _is_of_whole_numbers(row: Row) -> bool:
-    """Whether these are indices or counts, which no update of parameters sets apart."""
-    return row.golden is not None and row.golden.kind == "tensor" and not parse_dtype(row.golden.dtype).epsilon
 
 
 def _is_of_other_size(row: Row) -> bool:

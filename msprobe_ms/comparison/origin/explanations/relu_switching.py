@@ -35,9 +35,9 @@ _KINKED = re.compile(
     r"median|(?<!smooth)(?<!smooth_)l1|hinge|(?<!soft)(?<!soft_)margin|embedding_loss"
 )
 #: Expected switches in a tensor from which on one is no surprise: a step has hundreds of tensors.
-PLAUSIBLE = 1e-3
+_PLAUSIBLE = 1e-3
 #: A gradient's largest elements are a few times its root mean square.
-LARGE = 4.0
+_LARGE = 4.0
 
 
 class ReluSwitching:
@@ -114,7 +114,12 @@ def allowed_by_switching(forward: Iterable[Row]) -> float:
         if row.explained is not None and row.explained.effect in (Effect.NO_ERROR, Effect.NO_EFFECT):
             continue  # nothing was computed from what differs
         count = element_count(row.golden)
-        switched = count * row.deviation
-        if switched >= PLAUSIBLE and math.isfinite(switched):
-            allowed = max(allowed, LARGE * math.sqrt(max(1.0, switched) / count))
+        allowed = max(allowed, allowed_by_switches(count * row.deviation, count))
     return allowed
+
+
+def allowed_by_switches(switched: float, count: int) -> float:
+    """Return how far apart ``count`` elements may be of which about ``switched`` are others; 0 if none is likely."""
+    if not _PLAUSIBLE <= switched < math.inf:
+        return 0.0
+    return _LARGE * math.sqrt(max(1.0, switched) / max(1, count))

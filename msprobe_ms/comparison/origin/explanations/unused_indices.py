@@ -7,15 +7,13 @@ about n δ. Indices that later calls take in are left to be told, as everything 
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, ClassVar
 
-from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint
 from msprobe_ms.comparison.model import Allowance, Effect, Row
-from msprobe_ms.comparison.origin.explanations.relu_switching import LARGE, PLAUSIBLE
-from msprobe_ms.comparison.origin.nodes import Node
+from msprobe_ms.comparison.origin.explanations.relu_switching import allowed_by_switches
+from msprobe_ms.comparison.origin.nodes import Node, is_of_floats, is_of_whole_numbers
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import element_count
 
@@ -38,15 +36,18 @@ class UnusedIndices:
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """As much as the elements explain that may have changed places, given how far apart they are."""
-        if row.state != "output" or node.is_backward or node.is_module or not _is_of_whole_numbers(row):
+        if node.is_backward or node.is_module or row.state != "output":
+            return None
+        if row.golden is None or not is_of_whole_numbers(row):
             return None
         if not node.known("chooses among floats", _chooses) or self._is_used(row):
             return None
-        return Allowance(self.name, _allowed(row, node), effect=Effect.NO_ERROR)
+        switched = node.known("elements that changed places", _switched)
+        return Allowance(self.name, allowed_by_switches(switched, element_count(row.golden)), effect=Effect.NO_ERROR)
 
     def _is_used(self, row: Row) -> bool:
         if self._used is None:  # asked of few steps
-            taken = (each for node in self._nodes for each in node.rows("input") if _is_of_whole_numbers(each))
+            taken = (each for node in self._nodes for each in node.rows("input") if is_of_whole_numbers(each))
             self._used = {fingerprint(each) for each in taken}
         return fingerprint(row) in self._used
 
@@ -54,26 +55,10 @@ class UnusedIndices:
 def _chooses(node: Node) -> bool:
     """Whether it is a function that chooses elements and gives these out as well."""
     name = node.parsed.name.rpartition(".")[2] if node.parsed is not None else ""
-    return bool(_CHOOSES.fullmatch(name.lower())) and any(map(_is_of_floats, node.rows("output")))
+    return bool(_CHOOSES.fullmatch(name.lower())) and any(map(is_of_floats, node.rows("output")))
 
 
 def _switched(node: Node) -> float:
     """How many of the elements that it chooses among may have changed places."""
-    taken = [each for each in node.rows("input") if _is_of_floats(each) and each.deviation]
+    taken = [each for each in node.rows("input") if is_of_floats(each) and each.deviation]
     return max((element_count(each.golden) * (each.deviation or 0.0) for each in taken if each.golden), default=0.0)
-
-
-def _allowed(row: Row, node: Node) -> float:
-    """The deviation of indices of which as many are others as elements may have changed places; 0 if none is likely."""
-    switched = node.known("elements that changed places", _switched)
-    if not PLAUSIBLE <= switched < math.inf or row.golden is None:
-        return 0.0
-    return LARGE * math.sqrt(max(1.0, switched) / max(1, element_count(row.golden)))
-
-
-def _is_of_whole_numbers(row: Row) -> bool:
-    return row.golden is not None and row.golden.kind == "tensor" and not parse_dtype(row.golden.dtype).epsilon
-
-
-def _is_of_floats(row: Row) -> bool:
-    return row.golden is not None and row.golden.kind == "tensor" and parse_dtype(row.golden.dtype).epsilon > 0
