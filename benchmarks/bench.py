@@ -137,7 +137,7 @@ def _measured(name: str, found: dict[str, dict[str, Any] | None]) -> str:
 
 
 def _rest(ours: dict[str, Any] | None, floor: dict[str, Any] | None) -> str:
-    if ours is None or floor is None:
+    if ours is None or floor is None or ours["wall_ratio_least"] <= floor["wall_ratio_least"]:
         return ""
     rest = (ours["wall_ratio_least"] - floor["wall_ratio_least"]) * ours["base_least_ms"]
     return f"{rest:.0f} ms, {rest / ours['entries'] * 1e3:.0f} µs an entry"
