@@ -24,13 +24,12 @@ def fingerprint(row: Row, side: Side = TARGET) -> Fingerprint | None:
         if maximum == minimum:
             return None
         return table.elements(number), maximum, minimum, statistics[first + 2], statistics[first + 3]
-    item = row.golden if side else row.target
-    return None if item is None else fingerprint_of(item)
+    return fingerprint_of(row.golden if side else row.target)
 
 
-def fingerprint_of(item: Item) -> Fingerprint | None:
+def fingerprint_of(item: Item | None) -> Fingerprint | None:
     """Return the same of an item that is at hand, also where not all of its statistics are floats."""
-    if item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
+    if item is None or item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
         return None
     return element_count(item), item.maximum, item.minimum, item.mean, item.norm
 

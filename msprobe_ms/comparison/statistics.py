@@ -222,3 +222,12 @@ def contradiction(item: Item, array: npt.NDArray[np.generic]) -> str:
         if not abs(found - theirs) <= max(_NEAR * scale, _SMALLEST):
             return tr("its {name} is {found:.6g}, recorded is {theirs:.6g}", name=name, found=found, theirs=theirs)
     return ""
+
+
+def least_sum_of_squares(terms: float, probability: float) -> float:
+    """What the sum of squares of as many standard normal values exceeds but in cases of a small ``probability``.
+
+    It has a chi-squared distribution of k degrees of freedom, of which for small x the probability of less than x is
+    (x / 2)^(k / 2) / gamma(k / 2 + 1).
+    """
+    return 2 * (probability * math.gamma(terms / 2 + 1)) ** (2 / terms)

@@ -21,11 +21,11 @@ from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import MORE_METRICS, TENSOR_METRICS, Missing
 from msprobe_ms.comparison.measuring.deviation import StatisticColumns, least_scale, statistic_deviation
+from msprobe_ms.comparison.measuring.gradient_floors import GradientFloors
 from msprobe_ms.comparison.measuring.tensors import MeasuredTensors, RealData
 from msprobe_ms.comparison.measuring.tolerances import (
     EXCEPTION,
     Carried,
-    GradientFloors,
     Tolerances,
     of_several_widths,
 )

@@ -16,14 +16,14 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.measuring.deviation import is_filled, statistic_deviation
 from msprobe_ms.comparison.model import Effect, Row
 from msprobe_ms.comparison.origin.earlier_steps import same_item
-from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.local_bounds import set_apart_at_most
 from msprobe_ms.comparison.origin.nodes import is_measured
 from msprobe_ms.comparison.origin.propagation import MARGIN, condition_of_shared_error
-from msprobe_ms.comparison.statistics import have_sketches
+from msprobe_ms.comparison.statistics import element_count, have_sketches, least_sum_of_squares
 from msprobe_ms.comparison.terms import GOLDEN, TARGET
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ _SEEN = 16.0
 #: Times that a value may be further apart than what it is computed from explains. Seen in healthy trainings: 2.3
 #: forward, 13 backward, where switches of ReLU and cancelling sums add to it: not to what the loss makes of results.
 _MARGIN, _MARGIN_BACKWARD = 8.0, 30.0
+
+#: Elements up to which their deviation may be small by chance, and how seldom that is left to happen.
+_FEW, _SELDOM = 8, 0.01
 
 
 class Amplification:
@@ -92,6 +95,7 @@ class Amplification:
         if (growth <= 1 and self._hides_parameters(node)) or was_equal:  # the loss may weigh its parts by parameters
             growth = max(growth, self._drift / _rounding(row))
         margin = _MARGIN_BACKWARD if node.is_backward and not self.is_of_loss(row, node) else _MARGIN
+        margin = max(margin, _less_by_chance(row))
         own = margin * max(first, _rounding(row))
         grown = max(own * max(1.0, growth), _by_condition(node) if row.state == "output" else 0.0)
         at_most = set_apart_at_most(row, node, self._small) if self._stood_beside_counterparts(node) else None
@@ -205,6 +209,15 @@ def _is_of_one_element(row: Row) -> bool:
     """Whether a mask has filled it, so that Max alone tells: one element may have been equal by chance at first."""
     ends = None if is_measured(row) else row.extremes(GOLDEN)
     return ends is not None and is_filled(*ends)
+
+
+def _less_by_chance(row: Row) -> float:
+    """How many times less apart than is usual a few elements were at first, but in one of a hundred cases.
+
+    80 times for a single number, as a loss is, 10 for two.
+    """
+    count = element_count(row.golden) if row.golden is not None else 0
+    return math.sqrt(count / least_sum_of_squares(count, _SELDOM)) if 1 <= count <= _FEW else 1.0
 
 
 def _rounding(row: Row) -> float:

@@ -19,9 +19,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msprobe_ms.comparison.layer_kinds import Kind, plain_name
 from msprobe_ms.comparison.measuring.deviation import holds_fill, sketch_deviation
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.origin.layer_kinds import Kind, plain_name
 from msprobe_ms.comparison.origin.nodes import is_measured, is_of_all_elements, is_of_floats
 from msprobe_ms.comparison.origin.propagation import ESTIMATE, ESTIMATE_OF_BOTH, MARGIN, condition
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import COSINE
 from msprobe_ms.comparison.fingerprints import fingerprint
+from msprobe_ms.comparison.layer_kinds import BOUNDED, Kind, kind_of
 from msprobe_ms.comparison.measuring.deviation import holds_fill, is_filled
 from msprobe_ms.comparison.model import Effect, Pair, Row
-from msprobe_ms.comparison.origin.layer_kinds import BOUNDED, Kind, kind_of
 from msprobe_ms.comparison.statistics import have_sketches, no_gradient, non_finite_ends
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Item
@@ -177,12 +177,16 @@ class Node:
 
     @property
     def comes_out_right(self) -> bool:
-        """Whether there are results that can be compared and say something, and all of them agree of themselves."""
+        """Whether there are results that can be compared and say something, and all of them agree of themselves.
+
+        But those that only one side gives out.
+        """
         return self.comes_out_right_but_for(0.0)
 
     def comes_out_right_but_for(self, drift: float) -> bool:
         """The same where results may deviate by ``drift`` beyond their tolerance."""
         results = [row for row in self.rows(*RESULTS) if row.deviation is not None and row.tolerance is not None]
+        results = [row for row in results if not (row.misrecorded and _is_of_one_side(row))]
         right = all((row.deviation or 0.0) <= max(row.tolerance or 0.0, drift) for row in results)
         return right and any(map(_tells, results))
 
@@ -255,6 +259,11 @@ def is_of_floats(row: Row) -> bool:
 def is_of_whole_numbers(row: Row) -> bool:
     """Whether these are indices or counts, which no update of parameters sets apart."""
     return row.golden is not None and row.golden.kind == "tensor" and not parse_dtype(row.golden.dtype).epsilon
+
+
+def _is_of_one_side(row: Row) -> bool:
+    """Whether one of the two is None."""
+    return "null" in (row.target and row.target.kind, row.golden and row.golden.kind)
 
 
 def _takes_in_compared_tensors(node: Node) -> bool:

@@ -13,8 +13,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.propagation import set_apart_by_inputs
 from msprobe_ms.comparison.pairing.arguments import OtherSetting, other_settings

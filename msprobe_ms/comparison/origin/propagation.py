@@ -27,10 +27,16 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_measured, is_of_all_elements
-from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square, square
+from msprobe_ms.comparison.statistics import (
+    element_count,
+    least_sum_of_squares,
+    magnitude,
+    root_mean_square,
+    square,
+)
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import FORWARD
 
@@ -126,8 +132,8 @@ def _grows_by_condition(node: Node) -> bool:
 
 def bitwise_floor(node: Node, *, same_framework: bool) -> float:
     """The error ratio that says nothing of a value of this node, while all was equal to the bit before."""
-    fine = not same_framework or all(_is_fine(row) for row in node.pair.rows if row.deviation)
-    return _BITWISE_FLOOR if fine else _NARROW_BITWISE_FLOOR
+    narrow = same_framework and any(_is_narrow(row) for row in node.pair.rows if row.deviation)
+    return _NARROW_BITWISE_FLOOR if narrow else _BITWISE_FLOOR
 
 
 def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tuple[Row, float] | None:
@@ -240,9 +246,8 @@ def _of_few_values(taken: Item, spread: float) -> float:
     """How much more a batch normalisation multiplies error where it has few values of a channel to tell its spread by.
 
     Of n normal values the estimated variance has a chi-squared distribution of k = n - 1 degrees of freedom, so that
-    1 / variance is n / (k - 2) in the mean. The smallest of C channels adds its own part: for small u the probability
-    of less than u is (u / 2)^(k / 2) / gamma(k / 2 + 1). An epsilon bounds it. Error in a few elements is what sketches
-    estimate worst.
+    1 / variance is n / (k - 2) in the mean. The smallest of C channels adds its own part, which an epsilon bounds.
+    Error in a few elements is what sketches estimate worst.
     """
     shape = taken.shape if isinstance(taken.shape, tuple) else ()
     if len(shape) < 2 or not shape[1]:
@@ -251,7 +256,7 @@ def _of_few_values(taken: Item, spread: float) -> float:
     freedom = values - 1
     if not 1 <= freedom <= _MANY_VALUES:
         return 1.0
-    smallest = 2 / values * (_SELDOM / channels * math.gamma(freedom / 2 + 1)) ** (2 / freedom)
+    smallest = least_sum_of_squares(freedom, _SELDOM / channels) / values
     in_the_mean = values / (freedom - 2) if freedom > 3 else values
     grown = math.sqrt(in_the_mean + min(1 / smallest, spread / _LEAST_EPSILON) / channels)
     return 1 + ESTIMATE * max(0.0, grown - 1)
@@ -304,12 +309,24 @@ def _tensors(node: Node, state: str) -> list[Item]:
 
 
 def _is_fine(row: Row) -> bool:
-    """Whether this is a tensor of floats whose tolerance is many roundings."""
+    """Whether these are tensors of floats whose tolerance is many roundings, and they are so far apart at all."""
+    roundings = _roundings_held_to(row)
+    return roundings is not None and roundings >= _FINE and math.isfinite(row.deviation or 0.0)
+
+
+def _is_narrow(row: Row) -> bool:
+    """Whether these are tensors of floats whose tolerance is few roundings."""
+    roundings = _roundings_held_to(row)
+    return roundings is not None and roundings < _FINE
+
+
+def _roundings_held_to(row: Row) -> float | None:
+    """The roundings that the tolerance of two tensors of floats holds; None of all else."""
     golden, tolerance = row.golden, row.held_to
     if golden is None or golden.kind != "tensor" or row.target is None or tolerance is None:
-        return False
+        return None
     epsilon = parse_dtype(golden.dtype).epsilon
-    return epsilon > 0 and tolerance >= _FINE * epsilon and math.isfinite(row.deviation or 0.0)
+    return tolerance / epsilon if epsilon > 0 else None
 
 
 def whole_difference(row: Row) -> float:

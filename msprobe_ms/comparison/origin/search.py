@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping
 
+from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.model import Allowance, Effect, Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.amplification import Amplification
 from msprobe_ms.comparison.origin.causes import AFTERWARDS, BEFOREHAND, CAUSES
@@ -24,7 +25,6 @@ from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedError
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.inheritance import fill_inheritance
-from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_compared_whole
 from msprobe_ms.comparison.origin.other_settings import OtherSettings
 from msprobe_ms.comparison.origin.propagation import DRIFT, bitwise_floor

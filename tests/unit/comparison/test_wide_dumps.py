@@ -11,7 +11,7 @@ import pytest
 from compare_parts import tensor
 
 from msprobe_ms.comparison.many.first_rank import Exchanges, first_rank
-from msprobe_ms.comparison.measuring.tolerances import GradientFloors
+from msprobe_ms.comparison.measuring.gradient_floors import GradientFloors
 from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.search import find_origins, split_random

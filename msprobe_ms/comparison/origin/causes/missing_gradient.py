@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from msprobe_ms.arrays.dtypes import parse_dtype
-from msprobe_ms.comparison.measuring.tolerances import GradientFloors, Tolerances
+from msprobe_ms.comparison.measuring.gradient_floors import GradientFloors
+from msprobe_ms.comparison.measuring.tolerances import Tolerances
 from msprobe_ms.comparison.model import Origin, OriginKind, Pair
 from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
 from msprobe_ms.comparison.statistics import root_mean_square

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.fingerprints import fingerprint_of
+from msprobe_ms.comparison.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
-from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements, is_of_another_form, worst
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import (

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.explanations.random_numbers import SEED
-from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import Node, worst
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import (

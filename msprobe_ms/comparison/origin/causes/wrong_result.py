@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.arrays.dtypes import EPSILON, same_dtype
+from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.measuring.deviation import rounded_side
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
-from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_all_elements, is_of_another_form, worst
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import (

@@ -26,6 +26,7 @@ from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitchi
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.explanations.running_statistics import RunningStatistics
 from msprobe_ms.comparison.origin.explanations.unused_indices import UnusedIndices
+from msprobe_ms.comparison.origin.explanations.unused_results import UnusedResults
 from msprobe_ms.comparison.origin.explanations.updates.aligned_updates import AlignedUpdates
 from msprobe_ms.comparison.origin.explanations.updates.optimizer_noise import NearbyNoise, OptimizerNoise
 from msprobe_ms.comparison.origin.explanations.updates.optimizer_updates import OptimizerUpdates
@@ -39,6 +40,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     InnerGradients,
     OtherLayout,
     LaterUses,
+    UnusedResults,
     AgreeingResults,
     OtherBorders,
     CallsAcrossBorders,
@@ -89,4 +91,5 @@ NAMES = (
     tr("running statistics"),
     tr("waves"),
     tr("index without use"),
+    tr("result without use"),
 )

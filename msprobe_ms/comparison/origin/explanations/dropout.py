@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.model import Allowance, Effect, Row
 from msprobe_ms.comparison.origin.explanations.random_numbers import HIDDEN, SEED
-from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square
 from msprobe_ms.support.translation import tr

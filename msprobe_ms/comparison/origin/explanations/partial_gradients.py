@@ -15,8 +15,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.model import Row
-from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.dump.model import Item
 from msprobe_ms.dump.names import BACKWARD, FORWARD

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.model import Allowance, Effect, Row
-from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import RESULTS
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.support.translation import tr

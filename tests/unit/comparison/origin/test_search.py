@@ -7,9 +7,9 @@ import math
 import pytest
 from compare_nodes import BLOCK, CARRIED, FAULT, NEXT, REST, node, only, origins
 
+from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.origin.connected_nodes import nodes_of
-from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import error_ratio
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.model import Allowance, Row
-from msprobe_ms.comparison.origin.layer_kinds import Kind
 from msprobe_ms.comparison.origin.nodes import is_measured
 from msprobe_ms.comparison.origin.propagation import ESTIMATE_OF_BOTH, MARGIN, condition, condition_along
 from msprobe_ms.comparison.origin.protocols import Phase

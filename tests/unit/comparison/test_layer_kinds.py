@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msprobe_ms.comparison.origin.layer_kinds import Kind, kind_of
+from msprobe_ms.comparison.layer_kinds import Kind, kind_of
 from msprobe_ms.dump.names import parse_entry
 
 _KINDS = {
