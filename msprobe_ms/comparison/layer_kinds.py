@@ -20,7 +20,8 @@ class Kind(Enum):
     ``MEAN``        means, also those of pooling: sums that are divided by the number of their terms
     ``PART``        parts of what it takes in, as they are
     ``PERIODIC``    sines and cosines of angles, of which only the remainder of a turn counts
-    ``EXPONENTIAL`` exponentials and powers
+    ``EXPONENTIAL`` exponentials
+    ``STEEP``       powers, roots, logarithms and quotients, which multiply the error of their smallest elements
     ``SOFTMAX``     exponentials as parts of their sum, of which only differences count
     ``COARSE``      layers in which a kernel's approximation may show beyond rounding
     ``RANDOM``      draws numbers: with another seed or generator its results differ by right
@@ -38,6 +39,7 @@ class Kind(Enum):
     PART = "part"
     PERIODIC = "periodic"
     EXPONENTIAL = "exponential"
+    STEEP = "steep"
     SOFTMAX = "softmax"
     COARSE = "coarse"
     RANDOM = "random"
@@ -67,7 +69,8 @@ _PATTERNS = (
     (Kind.MEAN, r"(reduce)?mean(ext)?|(adaptive|global)?(avg|average)pool(ing)?([123]d)?(ext)?"),
     (Kind.PART, r"getitem|narrow|(strided)?slice|select|split(tensor|withsize)?|chunk|unbind|unstack"),
     (Kind.PERIODIC, r"sin|cos|.*(timestep|sinusoid|rotary|rope|fourier|positionalencod)\w*"),
-    (Kind.EXPONENTIAL, r"exp|expm1|r?pow"),
+    (Kind.EXPONENTIAL, r"exp|expm1|rpow"),
+    (Kind.STEEP, r"pow|r?sqrt|reciprocal|inv|log(2|10|1p)?|(real|true)?div(ide)?|truedivide"),
     (Kind.SOFTMAX, r"softmax(2d)?"),
     # MindSpore's tanh on CPU is off by 1e-4 in single spots, by 2e-5 over a saturated tensor; recurrent layers use it.
     (Kind.COARSE, r".*tanh|.*(lstm|gru|rnn)(cell)?\w*"),

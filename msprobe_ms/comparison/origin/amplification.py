@@ -19,10 +19,11 @@ from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.measuring.deviation import is_filled, statistic_deviation
 from msprobe_ms.comparison.model import Effect, Row
+from msprobe_ms.comparison.origin.conditions import condition_of_shared_error
 from msprobe_ms.comparison.origin.earlier_steps import same_item
 from msprobe_ms.comparison.origin.local_bounds import set_apart_at_most
 from msprobe_ms.comparison.origin.nodes import is_measured
-from msprobe_ms.comparison.origin.propagation import MARGIN, condition_of_shared_error
+from msprobe_ms.comparison.origin.propagation import MARGIN
 from msprobe_ms.comparison.statistics import element_count, have_sketches, least_sum_of_squares
 from msprobe_ms.comparison.terms import GOLDEN, TARGET
 

@@ -22,8 +22,10 @@ from typing import TYPE_CHECKING
 from msprobe_ms.comparison.layer_kinds import Kind, plain_name
 from msprobe_ms.comparison.measuring.deviation import holds_fill, sketch_deviation
 from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.origin.conditions import condition
+from msprobe_ms.comparison.origin.estimates import ESTIMATE, ESTIMATE_OF_BOTH
 from msprobe_ms.comparison.origin.nodes import is_measured, is_of_all_elements, is_of_floats
-from msprobe_ms.comparison.origin.propagation import ESTIMATE, ESTIMATE_OF_BOTH, MARGIN, condition
+from msprobe_ms.comparison.origin.propagation import MARGIN
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square
 from msprobe_ms.comparison.terms import GOLDEN
 from msprobe_ms.dump.model import Item

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from msprobe_ms.comparison.measuring.deviation import statistic_deviation
 from msprobe_ms.comparison.model import Row
+from msprobe_ms.comparison.origin.estimates import ESTIMATE
 from msprobe_ms.comparison.origin.nodes import Node
-from msprobe_ms.comparison.origin.propagation import ESTIMATE, GAIN
+from msprobe_ms.comparison.origin.propagation import GAIN
 
 #: The relative error of a gradient up to which it has digits that noise has left, by which more noise is told.
 _LEGIBLE = 0.03

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Allowance, Row
+from msprobe_ms.comparison.origin.estimates import ESTIMATE
 from msprobe_ms.comparison.origin.nodes import Node, is_of_all_elements
-from msprobe_ms.comparison.origin.propagation import ESTIMATE, GAIN, whole_difference
+from msprobe_ms.comparison.origin.propagation import GAIN, whole_difference
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import element_count, magnitude, root_mean_square, square
 from msprobe_ms.dump.names import BACKWARD, FORWARD

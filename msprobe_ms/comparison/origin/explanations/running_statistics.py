@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Allowance, Row
-from msprobe_ms.comparison.origin.propagation import ESTIMATE
+from msprobe_ms.comparison.origin.estimates import ESTIMATE
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
 from msprobe_ms.comparison.statistics import root_mean_square, square

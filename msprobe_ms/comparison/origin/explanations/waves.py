@@ -1,7 +1,7 @@
 """Sines and cosines that code outside of modules makes of a time or of places: as far apart as their arguments round.
 
 The absolute error of an argument is the error of its sine, so that waves of a time of some hundred steps are apart by
-some hundred roundings. Where a layer makes them, or calls were recorded, its condition says so (``propagation``). What
+some hundred roundings. Where a layer makes them, or calls were recorded, its condition says so (``conditions``). What
 the script or the net itself computes shows in the values alone: sines and cosines of the same angles lie within 1, and
 the mean of their squares is one half (sin² + cos² = 1) to within rounding, as that of nothing else is.
 """

@@ -522,3 +522,28 @@ def test_the_first_difference_is_the_changed_weight(tmp_path: Path) -> None:
 def test_metrics_of_real_data_are_all_there(tmp_path: Path) -> None:
     row = _real(tmp_path, np.ones(3), np.ones(3), "tensor")
     assert set(TENSOR_METRICS) < set(row.metrics)
+
+
+@pytest.mark.parametrize("function", ["Functional.linear", "Torch.matmul", "Functional.conv2d"])
+@pytest.mark.parametrize(("error", "differs"), [(3e-6, False), (1e-2, True)])
+def test_the_gradient_of_a_weight_that_a_function_gives_out_is_held_against_its_terms(
+    function: str, error: float, differs: bool
+) -> None:
+    """Of 512 terms hardly anything is left: what comes in has no mean along what arrives."""
+    forward, backward = f"{function}.0.forward", f"{function}.0.backward"
+    random = np.random.default_rng(4)
+    x, arriving = (random.standard_normal((512, 8)).astype(np.float32) for _ in range(2))
+    x -= arriving @ np.linalg.lstsq(arriving, x, rcond=None)[0] * np.float32(1 - 1e-3)
+    weight = arriving.T @ x
+    if function.endswith("conv2d"):
+        x, arriving, weight = x[..., None, None], arriving[..., None, None], weight[..., None, None]
+    noise = random.standard_normal(weight.shape) * np.sqrt(512)  # of terms of size 1
+    golden = tensor("output.1", weight, backward)
+    side = dump(
+        [tensor("input.0", x, forward), tensor("input.0", arriving, backward), golden, tensor("output.0", x, backward)],
+        "pytorch",
+    )
+    both = side_by_side((tensor("output.1", weight + error * noise, backward), golden))
+    both.golden = side.entries[backward]
+    measure([both], dump([], "mindspore"), side, "statistics")
+    assert both.rows[0].differs is differs

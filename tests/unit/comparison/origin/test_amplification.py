@@ -188,3 +188,26 @@ def filled_step(error: float, largest: float = 0.0) -> Dump:
 def test_one_element_beside_a_fill_may_have_been_equal_by_chance(largest: float, told: list[str]) -> None:
     """The largest was equal in the first step; all others drifted by ten times as much as they were apart then."""
     assert found(filled_step(4e-5, largest), filled_step(4e-6), filled_step(0.0)) == told
+
+
+LOSS = "Functional.cross_entropy.0.forward"
+
+
+def loss_step(weight: float, results: float, loss: float) -> Dump:
+    """A layer whose weight and results are off by these parts, and a loss, a single number, that is off by another."""
+    values = [
+        ("input.0", DATA, LAYERS[0]),
+        ("parameters.weight", WEIGHT + weight * ERROR, LAYERS[0]),
+        ("output.0", FIRST + results * ERROR, LAYERS[0]),
+        ("input.0", FIRST + results * ERROR, LOSS),
+        ("output.0", np.array(2.5 * (1 + loss)), LOSS),
+    ]
+    arrays = [(place, np.asarray(each, np.float32), entry) for place, each, entry in values]
+    return dump([tensor(place, each, entry, sketch=encode(sketch(each), each.dtype)) for place, each, entry in arrays])
+
+
+def test_that_a_single_number_agreed_at_first_may_be_chance() -> None:
+    """A sum of errors of both signs was 1e-7 of the loss where the results were 4e-6 off; now it is not."""
+    first, golden = loss_step(0.0, 4e-6, 1e-7), loss_step(0.0, 0.0, 0.0)
+    assert found(loss_step(1e-4, 2e-4, 9e-5), first, golden) == []
+    assert found(loss_step(1e-4, 2e-4, 2e-2), first, golden) == [f"{LOSS}.output.0"]

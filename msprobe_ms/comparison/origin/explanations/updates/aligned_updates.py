@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.model import Allowance, Row
+from msprobe_ms.comparison.origin.conditions import condition, condition_along
+from msprobe_ms.comparison.origin.estimates import ESTIMATE_OF_BOTH
 from msprobe_ms.comparison.origin.nodes import is_measured
-from msprobe_ms.comparison.origin.propagation import ESTIMATE_OF_BOTH, MARGIN, condition, condition_along
+from msprobe_ms.comparison.origin.propagation import MARGIN
 from msprobe_ms.comparison.origin.protocols import Phase
 from msprobe_ms.comparison.statistics import root_mean_square
 from msprobe_ms.dump.model import Item

@@ -9,9 +9,9 @@ from compare_parts import dump, tensor
 from msprobe_ms.arrays.sketch import encode, sketch
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
+from msprobe_ms.comparison.origin.estimates import ESTIMATE_OF_BOTH
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.explanations.updates.aligned_updates import AlignedUpdates
-from msprobe_ms.comparison.origin.propagation import ESTIMATE_OF_BOTH
 from msprobe_ms.comparison.origin.search import Walk, find_origins
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
