@@ -23,7 +23,7 @@ from msprobe_ms.comparison.origin.conditions import condition_of_shared_error
 from msprobe_ms.comparison.origin.earlier_steps import same_item
 from msprobe_ms.comparison.origin.local_bounds import set_apart_at_most
 from msprobe_ms.comparison.origin.nodes import is_measured
-from msprobe_ms.comparison.origin.propagation import MARGIN
+from msprobe_ms.comparison.origin.propagation import DRIFTED, MARGIN
 from msprobe_ms.comparison.statistics import element_count, have_sketches, least_sum_of_squares
 from msprobe_ms.comparison.terms import GOLDEN, TARGET
 
@@ -120,7 +120,7 @@ class Amplification:
         return not self._shows_parameters(node) or bool(self._unrecorded.calls_inside(node.pair))
 
     def first(self, row: Row) -> float | None:
-        """The deviation of the same value in the first step; None where it did not agree or is not known."""
+        """The deviation of the same value in the first step; None where that was more than drift or is not known."""
         if row not in self._first:
             self._first[row] = self._find_first(row)
         return self._first[row]
@@ -132,7 +132,8 @@ class Amplification:
         if target is None or golden is None or not have_sketches(target, golden):
             return None
         deviation = statistic_deviation(target, golden)
-        return deviation if deviation is not None and deviation <= row.tolerance else None
+        # Beyond its tolerance it may have drifted, as in a deep network.
+        return deviation if deviation is not None and deviation <= DRIFTED * row.tolerance else None
 
     def _before(self, node: Node, *, of_input: bool) -> float | None:
         """How many times further apart than in the first step is what values are computed from; None: nothing tells."""

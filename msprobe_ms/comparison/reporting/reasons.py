@@ -33,6 +33,7 @@ REASONS = {
     "propagated error": tr("the call amplifies rounding"),
     "random numbers": tr("random numbers differ"),
     "results agree": tr("results that use them agree"),
+    "result of a call inside": tr("a call inside gave it out"),
     "result without use": tr("nothing uses this result"),
     "rounding": tr("rounding reaches that far"),
     "running statistics": tr("they are running statistics"),

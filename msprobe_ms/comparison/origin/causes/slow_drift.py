@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from msprobe_ms.comparison.measuring.tolerances import Tolerances
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.explanations.loss_condition import LossCondition
 from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitching
@@ -58,14 +59,18 @@ class SlowDrift:
             return []
         switched = any(walk.largest_allowed.get(each.name, 0.0) > 0 for each in (ReluSwitching, LossCondition))
         nodes = (node for node in self._evidence.nodes if not (node.is_loss or node.is_update))
-        origin = _drift([node for node in nodes if not (switched and node.is_backward)])
+        # A framework with itself is held to a smaller tolerance, as it uses the same kernels as a rule. Where it does
+        # not, rounding adds up as between two frameworks.
+        alike = self._evidence.frameworks[0] == self._evidence.frameworks[1]
+        share = Tolerances().same_framework if alike else 1.0
+        origin = _drift([node for node in nodes if not (switched and node.is_backward)], DRIFTED / share)
         return [] if origin is None else [(0, origin)]
 
 
-def _drift(judged: list[Node]) -> Origin | None:
-    bound = max(
-        drift_after(node for node in judged if not node.is_backward), DRIFTED * max(map(_of_waves, judged), default=0.0)
-    )
+def _drift(judged: list[Node], drifted: float) -> Origin | None:
+    """``drifted``: the error ratio from which on drift is told."""
+    by_condition = drift_after(node for node in judged if not node.is_backward)
+    bound = max(drifted, by_condition, DRIFTED * max(map(_of_waves, judged), default=0.0))
     if not any(_is_beyond(bound, row, node) for node in judged for row in _with_effect(node)):
         return None
     worst_rows = (worst(_with_effect(node)) for node in judged)

@@ -20,6 +20,7 @@ from msprobe_ms.comparison.origin.explanations.other_borders import OtherBorders
 from msprobe_ms.comparison.origin.explanations.other_counterparts import OtherCounterparts
 from msprobe_ms.comparison.origin.explanations.other_layout import OtherLayout
 from msprobe_ms.comparison.origin.explanations.partial_gradients import PartialGradients
+from msprobe_ms.comparison.origin.explanations.passed_on import PassedOn
 from msprobe_ms.comparison.origin.explanations.propagated_error import PropagatedError
 from msprobe_ms.comparison.origin.explanations.random_numbers import RandomNumbers
 from msprobe_ms.comparison.origin.explanations.relu_switching import ReluSwitching
@@ -47,6 +48,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     OptimizerNoise,
     AgreeingStep,
     OtherCounterparts,
+    PassedOn,
     ReluSwitching,
     OptimizerUpdates,
     RunningStatistics,
@@ -92,4 +94,5 @@ NAMES = (
     tr("waves"),
     tr("index without use"),
     tr("result without use"),
+    tr("result of a call inside"),
 )

@@ -237,7 +237,7 @@ def test_what_explanations_allowed_is_told_of_what_is_beyond_its_tolerance(tmp_p
     (told,) = page.column("asked")
     assert page.names()[told["row"]] == "Functional.op.0.forward.output.0"
     assert told["text"].startswith("its deviation is an error; too small to explain it: rounding (up to ")
-    assert "explanations that do not apply: ReLU switching" in told["text"]
+    assert "explanations that do not apply: result of a call inside, ReLU switching" in told["text"]
 
 
 def test_where_nothing_differs_no_explanation_is_told(tmp_path: Path) -> None:
