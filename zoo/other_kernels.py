@@ -1,0 +1,160 @@
+"""Train the PyTorch network of each pair with other kernels, and compare it with itself: nothing may be told.
+
+python -m zoo.other_kernels ROOT [--pairs PAIR…] [--kernels KERNEL…]
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from zoo.environment import import_zoos, prepare
+
+prepare()
+
+import torch  # noqa: E402
+
+from msprobe_ms.comparison.run import Options, compare_dumps  # noqa: E402
+from msprobe_ms.dump.model import Dump  # noqa: E402
+from msprobe_ms.dump.reading.locate import find_dumps  # noqa: E402
+from msprobe_ms.dump.reading.reader import read_dump  # noqa: E402
+from msprobe_ms.pytorch import PrecisionDebugger  # noqa: E402
+from torture.dumps import KeptDump  # noqa: E402
+from zoo.__main__ import SET_ASIDE  # noqa: E402
+from zoo.alone import alone  # noqa: E402
+from zoo.golden_side import batch_of, make, optimizer_of  # noqa: E402
+from zoo.jobs import GOLDEN, STEPS  # noqa: E402
+from zoo.pair import Pair, SameName, load, names  # noqa: E402
+
+#: The kernels that all others are held against.
+PLAIN = "plain"
+
+
+@dataclass(frozen=True)
+class Recording(KeptDump):
+    """Two steps of the PyTorch network of a pair."""
+
+    pair: str
+    kernels: str
+    level: str
+
+    def folder(self, root: Path) -> Path:
+        return root / self.pair / f"{self.kernels}-{self.level}"
+
+    def read(self, root: Path, step: int) -> Dump:
+        (path,) = find_dumps(self.step(root, step)).values()
+        return read_dump(path)
+
+
+def _with_fused_attention(pair: Pair) -> Pair:
+    """Where transformers lets one choose; others keep theirs."""
+    if not isinstance(pair, SameName) or pair.zoo != "transformers":
+        return pair
+    chosen, given = copy(pair), pair.config()
+    given["config"]._attn_implementation = "sdpa"
+    chosen.config = lambda: given  # type: ignore[method-assign]
+    return chosen
+
+
+def _without_onednn(pair: Pair) -> Pair:
+    torch.backends.mkldnn.enabled = False
+    return pair
+
+
+def _with_threads(pair: Pair) -> Pair:
+    torch.set_num_threads(4)
+    return pair
+
+
+def _with_channels_last(pair: Pair) -> Pair:
+    """Its images and the weights of its convolutions; see ``train``."""
+    return pair
+
+
+KERNELS: Mapping[str, Callable[[Pair], Pair]] = MappingProxyType(
+    {
+        "fused-attention": _with_fused_attention,
+        "without-onednn": _without_onednn,
+        "threads": _with_threads,
+        "channels-last": _with_channels_last,
+    }
+)
+
+
+def train(recording: Recording, root: Path) -> None:
+    pair = KERNELS.get(recording.kernels, copy)(load(recording.pair, root))
+    layout = torch.channels_last if recording.kernels == "channels-last" else torch.contiguous_format
+    net = make(pair).to(memory_format=layout)
+    optimizer = optimizer_of(pair, net)
+    with recording.dump_path(root) as dump_path:
+        debugger = PrecisionDebugger(task="statistics", level=recording.level, dump_path=str(dump_path))
+        for step in range(STEPS):
+            batch: dict[str, Any] = {
+                name: each.to(memory_format=layout) if each.dim() == 4 else each
+                for name, each in batch_of(pair, step).items()
+            }
+            optimizer.zero_grad()
+            debugger.start(net)
+            pair.golden_loss(net, batch, torch.nn.functional.cross_entropy).backward()
+            debugger.stop()
+            debugger.step()
+            optimizer.step()
+
+
+def _is_recorded(recording: Recording, root: Path) -> bool:
+    """Record what is not recorded yet; False where a zoo lacks what is asked of it."""
+    try:
+        if not recording.is_done(root):
+            alone(train, recording, root)
+    except (ImportError, ValueError) as error:
+        print(f"{recording.pair}/{recording.kernels}/{recording.level}: {str(error)[:100]}", flush=True)
+    return recording.is_done(root)
+
+
+def is_quiet(recording: Recording, root: Path) -> bool:
+    """Whether both steps agree with those of the plain kernels; what is told of them is printed."""
+    plain = Recording(recording.pair, PLAIN, recording.level)
+    told = []
+    for step in range(STEPS):
+        sides = (each.read(root, step) for each in (recording, plain))
+        comparison = compare_dumps(*sides, Options(align=True), one_of_many=True)
+        if comparison.origins or comparison.verdict == "divergent":
+            told.append(f"step {step}: {comparison.verdict}")
+            told += [f"    {origin.target}: {origin.reason}" for origin in comparison.origins[:3]]
+    if told:
+        print(f"{recording.pair}/{recording.kernels}/{recording.level}", *told, sep="\n", flush=True)
+    return not told
+
+
+def main() -> int:
+    aside = set(SET_ASIDE.read_text(encoding="utf-8").split())
+    parser = argparse.ArgumentParser("python -m zoo.other_kernels", description=__doc__)
+    parser.add_argument("root", type=Path, help="folder of the dumps")
+    parser.add_argument("--pairs", nargs="+", default=[name for name in names() if name not in aside], metavar="PAIR")
+    parser.add_argument("--kernels", nargs="+", default=[*KERNELS], choices=[*KERNELS])
+    parser.add_argument("--levels", nargs="+", default=["L0", "mix"])
+    options = parser.parse_args()
+    logging.disable(logging.WARNING)
+    import_zoos(GOLDEN)
+    quiet: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    for pair in options.pairs:
+        for level in options.levels:
+            for kernels in (PLAIN, *options.kernels):
+                recording = Recording(pair, kernels, level)
+                if _is_recorded(recording, options.root) and kernels != PLAIN:
+                    quiet[kernels, level].append(is_quiet(recording, options.root))
+    for (kernels, level), each in quiet.items():
+        print(f"{kernels:16} {level:4} quiet {sum(each)} of {len(each)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
