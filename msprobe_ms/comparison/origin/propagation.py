@@ -37,9 +37,12 @@ DRIFT = 3.0
 #: Where nothing jumps, error that grew by degrees is told from this error ratio on; below it the net is only deep.
 DRIFTED = 10.0
 #: The error ratio that says nothing where many layers were equal to the bit: a kernel that adds in another order each
-#: run, which moves few of the elements of a narrow float at all. Other kernels move any of them: what two frameworks
-#: compute is equal as long as narrow floats hide that.
-_BITWISE_FLOOR, _NARROW_BITWISE_FLOOR = 1 / 8, 1 / 64
+#: run, or another kernel, which rounds each element of a narrow float another way: by one rounding at most. Of narrow
+#: floats that differ systematically much less.
+_BITWISE_FLOOR, _SYSTEMATIC_FLOOR = 1 / 8, 1 / 64
+#: Times that Norm and Mean may be further apart than independent roundings set them: 2.4 seen with other kernels, 9 of
+#: another approximation of GELU in float16, with 65536 elements.
+_SYSTEMATIC = 5.0
 #: Error ratios of a gradient up to which it may be noise, and the part of single elements' noise that is let through.
 _NOISY, _ELEMENTS = 20.0, 0.3
 #: Of a layer with coarse kernels, the error ratio that its own approximation may add (2.4e-5 seen in float32, 2
@@ -104,8 +107,27 @@ def _grows_by_condition(node: Node) -> bool:
 
 def bitwise_floor(node: Node, *, same_framework: bool) -> float:
     """The error ratio that says nothing of a value of this node, while all was equal to the bit before."""
-    narrow = same_framework and any(_is_narrow(row) for row in node.pair.rows if row.deviation)
-    return _NARROW_BITWISE_FLOOR if narrow else _BITWISE_FLOOR
+    floor = _BITWISE_FLOOR
+    for row in node.pair.rows:
+        roundings = _roundings_held_to(row) if row.deviation else None
+        if roundings is not None and roundings < _FINE:
+            if same_framework and _is_systematic(row):
+                return _SYSTEMATIC_FLOOR
+            floor = max(floor, 1 / roundings)
+    return floor
+
+
+def _is_systematic(row: Row) -> bool:
+    """Whether Norm and Mean are further apart than roundings of elements, each for itself, set them.
+
+    Errors of a part d of each element x change the Norm by a part d · ‖x²‖ / ‖x‖² ≤ d · max |x| / ‖x‖, and the Mean by
+    less.
+    """
+    golden, deviation = row.golden, row.deviation or 0.0
+    if golden is None or not magnitude(golden.norm) or not math.isfinite(deviation):
+        return False
+    largest = max(magnitude(golden.maximum), magnitude(golden.minimum))
+    return whole_difference(row) > _SYSTEMATIC * deviation * largest / magnitude(golden.norm)
 
 
 def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tuple[Row, float] | None:
@@ -163,12 +185,6 @@ def _is_fine(row: Row) -> bool:
     """Whether these are tensors of floats whose tolerance is many roundings, and they are so far apart at all."""
     roundings = _roundings_held_to(row)
     return roundings is not None and roundings >= _FINE and math.isfinite(row.deviation or 0.0)
-
-
-def _is_narrow(row: Row) -> bool:
-    """Whether these are tensors of floats whose tolerance is few roundings."""
-    roundings = _roundings_held_to(row)
-    return roundings is not None and roundings < _FINE
 
 
 def _roundings_held_to(row: Row) -> float | None:
