@@ -8,6 +8,7 @@ modules) they pair inside their enclosing module's call by what they do (``calls
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 
 from msprobe_ms.comparison.pairing.align import align, align_by_marks
@@ -39,7 +40,7 @@ class _Pairing:
         self.target, self.golden = KeyedEntries(target, TARGET), KeyedEntries(golden, GOLDEN)
         self.said, self.fuzzy = said, fuzzy
         renamed = bool(mappings.layer or mappings.cell or mappings.automatic)
-        self.scoped = renamed or not same_apis(target.framework, golden.framework)
+        self.scoped = renamed or not same_apis(target.framework, golden.framework) or _call_otherwise(target, golden)
         #: An API mapping, if only of the built-in table: what no scope pairs, pairs wherever it was called.
         self.everywhere = mappings.api is not None
         ours, theirs = rules_by_side(mappings.api or (), target, golden)
@@ -314,6 +315,22 @@ def _rule_of_both(names: tuple[ApiNames, ApiNames], target: Dump, golden: Dump) 
 
 def _parent(entry: Entry) -> EntryName | None:
     return parse_entry(entry.parent) if entry.parent else None
+
+
+def _call_otherwise(target: Dump, golden: Dump) -> bool:
+    """Whether modules of both sides call other functions, or as often: then a function's number says little."""
+    ours, theirs = (
+        Counter(
+            (entry.parent, parsed.prefix, parsed.name)
+            for entry in dump.entries.values()
+            if (parsed := entry.parsed) is not None
+            and is_function(parsed)
+            and parsed.direction == FORWARD
+            and entry.parent
+        )
+        for dump in (target, golden)
+    )
+    return bool(ours and theirs) and ours != theirs
 
 
 def _whole_step(entry: Entry, side: Side) -> Hashable:

@@ -168,13 +168,14 @@ def test_calls_without_a_counterpart_inside_an_origin_are_named_and_not_said_to_
     alone = [call(f"Functional.{name}.0.forward", 2.0, 3.0, BLOCK) for name in ("scale", "shift")]
     of_a_pair = call("Functional.linear.0.forward", 2.0, 2.0, EMBED)
     ours = step(of_a_pair, *inside, *alone, call(BLOCK, 2.0, 6.0))
-    theirs = step(*inside, call("Functional.mul.0.forward", 2.0, 3.0, BLOCK), call(BLOCK, 2.0, 5.0))
+    others = [call(f"Functional.{name}.0.forward", 2.0, 3.0, BLOCK) for name in ("mul", "roll")]
+    theirs = step(*inside, *others, call(BLOCK, 2.0, 5.0))
     (origin,) = origins(ours, theirs)
     assert origin.target == f"{BLOCK}.output.0"
     assert origin.reason.endswith(": look at the calls inside it without a counterpart, or map them")
     assert origin.details[0] == (
         "inside it 2 calls with a counterpart agree; calls without a counterpart: 2 in the target (the first "
-        "Functional.scale.0.forward), 1 in the golden (Functional.mul.0.forward)"
+        "Functional.scale.0.forward), 2 in the golden (the first Functional.mul.0.forward)"
     )
 
 

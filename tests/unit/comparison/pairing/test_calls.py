@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from built_dumps import Items, dump, entry, paired, rows
+from compare_parts import dump as dump_of
 from compare_parts import tensor
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.reporting.profiles.own import PASSED_ON
 from msprobe_ms.comparison.run import Options, compare_dumps
-from msprobe_ms.dump.model import Entry, Item
+from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import parse_entry
 
 NONE = Mappings()
@@ -291,3 +292,23 @@ def operands(ours: Entry, theirs: Entry) -> list[tuple[str, str]]:
     found = next(each for each in pair(*both, NONE) if each.target is ours)
     rows = [row for row in found.rows if row.matched and row.state == "input" and row.is_tensor(0)]
     return [(row.target.suffix, row.golden.suffix) for row in rows if row.target and row.golden]
+
+
+def test_in_one_framework_functions_pair_inside_their_modules_where_one_side_calls_more() -> None:
+    """The casts of an attention computed step by step are not those of the norm behind it, whatever their numbers."""
+    attention, norm = "Module.attn.Attention.forward.0", "Module.norm.Norm.forward.0"
+
+    def side(*casts: tuple[str, float]) -> Dump:
+        items = [tensor("output.0", [1.0, 2.0], attention), tensor("output.0", [3.0, 4.0], norm)]
+        for number, (_, size) in enumerate(casts):
+            name = f"Tensor.to.{number}.forward"
+            items += [tensor("input.0", [size, size + 1], name), tensor("output.0", [size, size + 1.5], name)]
+        made = dump_of(items, "pytorch")
+        for number, (parent, _) in enumerate(casts):
+            made.entries[f"Tensor.to.{number}.forward"].parent = parent
+        return made
+
+    ours = side((norm, 5.001), (norm, 6.001))
+    theirs = side((attention, 9.0), (norm, 5.0), (norm, 6.0))
+    casts = {mine: other for mine, other in paired(pair(ours, theirs, NONE)).items() if mine.startswith("Tensor")}
+    assert casts == {"Tensor.to.0.forward": "Tensor.to.1.forward", "Tensor.to.1.forward": "Tensor.to.2.forward"}
