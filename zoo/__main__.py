@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo import variation
-from zoo.jobs import Job
+from zoo.jobs import Job, facts
 from zoo.pair import names
 from zoo.score import MODES, Case, Score, cases, score
 
@@ -39,11 +39,13 @@ def drawn(pairs: list[str]) -> list[str]:
     return sorted(others[index] for index in order[: len(pairs) // 2])
 
 
-def prepared(root: Path, pairs: list[str]) -> list[str]:
+def prepared(root: Path, pairs: list[str], *, healthy_alone: bool) -> list[str]:
     """The pairs that agree without the tool; those not checked yet are checked now."""
-    missing = [pair for pair in pairs if not (root / pair / "faults.json").exists()]
+    agreed = {pair: facts(root, pair) for pair in pairs if (root / pair / "faults.json").exists()}
+    missing = [pair for pair in pairs if pair not in agreed or (agreed[pair]["faults"] is None and not healthy_alone)]
     if missing:
-        subprocess.run([sys.executable, "-m", "zoo.agree", str(root), *missing], cwd=ROOT, check=False)
+        more = ["--healthy-alone"] if healthy_alone else []
+        subprocess.run([sys.executable, "-m", "zoo.agree", str(root), *missing, *more], cwd=ROOT, check=False)
     return [pair for pair in pairs if (root / pair / "faults.json").exists()]
 
 
@@ -135,7 +137,7 @@ def main() -> int:
     aside = set(SET_ASIDE.read_text(encoding="utf-8").split())
     chosen = options.pairs or [name for name in names() if (name in aside) == options.set_aside]
     scores: list[Score] = []
-    for pair in prepared(options.root, chosen):
+    for pair in prepared(options.root, chosen, healthy_alone=options.faults == [""]):
         found = list(scores_of(pair, options))
         scores += found
         hits = f"{sum(each.hit for each in found)} of {len(found)}"

@@ -5,6 +5,7 @@ Writes ``faults.json`` beside the weights: what was drawn, with its truth.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import time
@@ -177,8 +178,8 @@ def _has_effect(
     return seen or abs(loss - healthy[0]) > EFFECT * abs(healthy[0])
 
 
-def check(name: str, root: Path) -> dict[str, Any]:
-    """Compare both sides of a pair, then draw its faults.
+def check(name: str, root: Path, *, healthy_alone: bool = False) -> dict[str, Any]:
+    """Compare both sides of a pair, then draw its faults, which takes most of the time, unless it stays healthy.
 
     Raises:
         Disagree: losses or gradients are further apart than rounding.
@@ -209,7 +210,7 @@ def check(name: str, root: Path) -> dict[str, Any]:
     if figures["loss"] > OUTPUTS or figures["gradient"] > GRADIENTS:
         far = sorted(apart, key=lambda path: -apart[path])[:12]
         raise Disagree(f"{name}: {figures} " + " ".join(f"{path} {apart[path]:.2g}" for path in far))
-    faults = draw(pair, name, weights, healthy, apart, calls)
+    faults = None if healthy_alone else draw(pair, name, weights, healthy, apart, calls)
     file = root / name / "faults.json"
     names = {path: pair.parameter(path) for path in norms}
     file.write_text(json.dumps({"agreement": figures, "faults": faults, "parameters": names}, indent=1))
@@ -218,12 +219,18 @@ def check(name: str, root: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    failed, root = False, Path(sys.argv[1])
+    parser = argparse.ArgumentParser("python -m zoo.agree", description=__doc__)
+    parser.add_argument("root", type=Path)
+    parser.add_argument("pairs", nargs="+")
+    parser.add_argument("--healthy-alone", action="store_true", help="draw no faults")
+    options = parser.parse_args()
+    failed = False
     import_zoos(GOLDEN, TARGET)
-    for name in sys.argv[2:]:
+    for name in options.pairs:
         try:
-            prove(name, root)
-            print(name, alone(check, name, root), flush=True)
+            prove(name, options.root)
+            found = alone(check, name, options.root, healthy_alone=options.healthy_alone)
+            print(name, found, flush=True)
         except Exception as error:
             print(f"{name}: {type(error).__name__}: {error}"[:1500], flush=True)
             failed = True

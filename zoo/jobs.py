@@ -52,11 +52,11 @@ def weights_file(root: Path, pair: str) -> Path:
 
 
 def facts(root: Path, pair: str) -> dict[str, Any]:
-    """What `zoo.agree` wrote of the pair: its faults, and the names of its parameters on both sides."""
+    """What `zoo.agree` wrote of the pair: its faults, None as long as none were drawn, and the names of parameters."""
     return json.loads((root / pair / "faults.json").read_text(encoding="utf-8"))
 
 
 def steps_of(job: Job, root: Path) -> int:
     """How many steps show what came of a fault: the first alone where it has to show there."""
-    shown = (each["first_step"] for each in facts(root, job.pair)["faults"] if each["fault"] == job.fault)
+    shown = (each["first_step"] for each in facts(root, job.pair)["faults"] or () if each["fault"] == job.fault)
     return 1 if next(shown, False) else STEPS

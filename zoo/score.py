@@ -87,7 +87,7 @@ class _Step:
 def cases(root: Path, pair: str, levels: list[str], modes: list[str]) -> Iterator[Case]:
     """Every case of a pair; all elements are recorded only where one of the modes compares them."""
     task = "tensor" if "tensor" in modes else "statistics"
-    for fault in ("", *(each["fault"] for each in facts(root, pair)["faults"])):
+    for fault in ("", *(each["fault"] for each in facts(root, pair)["faults"] or ())):
         for level in levels:
             for mode in modes:
                 yield Case(pair, fault, level, mode, task)
@@ -96,7 +96,7 @@ def cases(root: Path, pair: str, levels: list[str], modes: list[str]) -> Iterato
 def score(case: Case, root: Path) -> Score:
     """Compare both steps, the modules aligned automatically."""
     about = facts(root, case.pair)
-    fault = next((each for each in about["faults"] if each["fault"] == case.fault), None)
+    fault = next((each for each in about["faults"] or () if each["fault"] == case.fault), None)
     steps = [_compare(case, root, number) for number in range(steps_of(case.target_job, root))]
     verdicts = [str(step.comparison.verdict) for step in steps]
     origins = [[(each.target, each.reason) for each in step.comparison.origins[:8]] for step in steps]
