@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from msprobe_ms.arrays.dtypes import parse_dtype
+from msprobe_ms.arrays.dtypes import coarser
 from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.conditions import SINGLE_LAYERS, STEPS, condition
@@ -188,11 +188,11 @@ def _is_fine(row: Row) -> bool:
 
 
 def _roundings_held_to(row: Row) -> float | None:
-    """The roundings that the tolerance of two tensors of floats holds; None of all else."""
-    golden, tolerance = row.golden, row.held_to
-    if golden is None or golden.kind != "tensor" or row.target is None or tolerance is None:
+    """The roundings, of the coarser one, that the tolerance of two tensors of floats holds; None of all else."""
+    target, golden, tolerance = row.target, row.golden, row.held_to
+    if golden is None or golden.kind != "tensor" or target is None or tolerance is None:
         return None
-    epsilon = parse_dtype(golden.dtype).epsilon
+    epsilon = coarser(target.dtype, golden.dtype).epsilon
     return tolerance / epsilon if epsilon > 0 else None
 
 

@@ -65,9 +65,11 @@ def exceptional_widths(nodes: list[Node]) -> set[str]:
     if not hold_several_widths(nodes):
         return set()
     calls = [node for node in nodes if not (node.is_backward or node.is_save or node.is_update)]
-    found = [node for node in calls if _changes_width(node)]
-    if len(found) > max(1.0, EXCEPTION * len(calls)):
+    narrowed = [node for node in calls if not _are_equal(node, "output")]
+    # What one call narrowed others may hand on, as the layers of a convolutional network in mixed precision do.
+    if len(narrowed) > max(1.0, EXCEPTION * len(calls)):
         return set()
+    found = [node for node in narrowed if _takes_in_one_width(node)]
     together, changed = Counter(map(_what, calls)), Counter(map(_what, found))
     return {node.name for node in found if changed[_what(node)] <= max(1.0, _FEW_OF_A_KIND * together[_what(node)])}
 
@@ -84,13 +86,11 @@ def _what(node: Node) -> str:
     return node.name if parsed is None else parsed.class_name if parsed.is_module else parsed.name
 
 
-def _changes_width(node: Node) -> bool:
-    """Whether what it gives out is of another width, and what it takes in, or what the call around it does, is not.
+def _takes_in_one_width(node: Node) -> bool:
+    """Whether what it takes in, or what the call around it does, has one width on both sides.
 
     Casts are not always recorded: then a call inside a layer takes in other widths than the layer.
     """
-    if _are_equal(node, "output"):
-        return False
     around = node.parent
     if around is not None and around.parsed is not None and around.parsed.is_root:
         around = None  # the model takes in data, and what runs in it what it has cast
