@@ -139,6 +139,22 @@ def test_another_kernel_may_round_narrow_floats_otherwise_behind_layers_equal_to
         assert len(compare_dumps(target, golden, Options(align=True)).origins) == found
 
 
+def test_a_linear_layer_in_half_precision_beside_float32_is_held_to_what_that_rounds() -> None:
+    """Of what it takes in, of its weight and of its result each element is rounded."""
+    x, weight = normal(64, 32), normal(48, 32, scale=0.2)
+
+    def step(dtype: type) -> Dump:
+        items = []
+        for number in range(8):  # most layers do so
+            name = f"Cell.net.{number}.Dense.forward.0"
+            given = (x.astype(dtype).astype(np.float32) @ weight.astype(dtype).astype(np.float32).T).astype(dtype)
+            for place, each in (("input.0", x), ("parameters.weight", weight), ("output.0", given)):
+                items.append(tensor(place, each, name, sketch=encode(sketch(each), each.dtype)))
+        return dump(items)
+
+    assert compare_dumps(step(np.float16), step(np.float32), Options()).origins == []
+
+
 def trained(noise: float, seed: int, activation: Callable[[Array], Array] = gelu) -> Dump:
     """A normalisation, a matrix product of few rows and a GELU, with weights in which updates left ``noise``."""
     draw = np.random.default_rng(seed).standard_normal

@@ -27,6 +27,14 @@ class TestWidths:
         assert "its output.0 is Float16 against Float32, unlike almost every other call" in found.reason
         assert found.required_tolerance == 3e-4
 
+    def test_a_network_that_hands_on_what_its_first_layer_narrowed_is_in_mixed_precision(self) -> None:
+        pairs = self.calls(20)
+        for pair in pairs[1:]:
+            taken = pair.rows[0]
+            assert taken.target is not None
+            pair.rows[0] = Row(taken.target._replace(dtype="Float16"), taken.golden, None, 3e-4, 4e-3)
+        assert origins(*pairs) == []
+
     @staticmethod
     def narrowed_inside(narrow: int, count: int = 3) -> list[Pair]:
         """Layers whose only recorded call takes in and gives out float16 in the first ``narrow`` of them."""
