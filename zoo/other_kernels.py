@@ -1,6 +1,9 @@
 """Train the PyTorch network of each pair with other kernels, and compare it with itself: nothing may be told.
 
-python -m zoo.other_kernels ROOT [--pairs PAIR…] [--kernels KERNEL…]
+python -m zoo.other_kernels ROOT [--pairs PAIR…] [--kernels KERNEL…] [--dtype bfloat16]
+
+In mixed precision too, most of a network agrees with full precision as far as the narrower floats tell; an expert that
+is chosen otherwise does not.
 """
 
 from __future__ import annotations
@@ -11,10 +14,9 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from zoo.environment import import_zoos, prepare
 
@@ -34,20 +36,24 @@ from zoo.golden_side import batch_of, make, optimizer_of  # noqa: E402
 from zoo.jobs import GOLDEN, STEPS  # noqa: E402
 from zoo.pair import Pair, SameName, load, names  # noqa: E402
 
-#: The kernels that all others are held against.
-PLAIN = "plain"
+#: The kernels that all others are held against, and those that ``train`` sets itself.
+PLAIN, CHANNELS_LAST, MIXED_PRECISION = "plain", "channels-last", "mixed-precision"
 
 
 @dataclass(frozen=True)
 class Recording(KeptDump):
-    """Two steps of the PyTorch network of a pair."""
+    """Two steps of the PyTorch network of a pair, whose parameters have a dtype."""
 
     pair: str
     kernels: str
     level: str
+    dtype: str
 
     def folder(self, root: Path) -> Path:
-        return root / self.pair / f"{self.kernels}-{self.level}"
+        return root / self.pair / f"{self.kernels}-{self.level}-{self.dtype}"
+
+    def __str__(self) -> str:
+        return "/".join(astuple(self))
 
     def read(self, root: Path, step: int) -> Dump:
         (path,) = find_dumps(self.step(root, step)).values()
@@ -74,39 +80,41 @@ def _with_threads(pair: Pair) -> Pair:
     return pair
 
 
-def _with_channels_last(pair: Pair) -> Pair:
-    """Its images and the weights of its convolutions; see ``train``."""
-    return pair
-
-
 KERNELS: Mapping[str, Callable[[Pair], Pair]] = MappingProxyType(
     {
         "fused-attention": _with_fused_attention,
         "without-onednn": _without_onednn,
         "threads": _with_threads,
-        "channels-last": _with_channels_last,
+        CHANNELS_LAST: copy,
+        MIXED_PRECISION: copy,
     }
 )
 
 
 def train(recording: Recording, root: Path) -> None:
     pair = KERNELS.get(recording.kernels, copy)(load(recording.pair, root))
-    layout = torch.channels_last if recording.kernels == "channels-last" else torch.contiguous_format
-    net = make(pair).to(memory_format=layout)
+    layout = torch.channels_last if recording.kernels == CHANNELS_LAST else torch.contiguous_format
+    dtype = getattr(torch, recording.dtype)
+    net = make(pair).to(dtype=dtype, memory_format=layout)
     optimizer = optimizer_of(pair, net)
     with recording.dump_path(root) as dump_path:
         debugger = PrecisionDebugger(task="statistics", level=recording.level, dump_path=str(dump_path))
         for step in range(STEPS):
-            batch: dict[str, Any] = {
-                name: each.to(memory_format=layout) if each.dim() == 4 else each
-                for name, each in batch_of(pair, step).items()
-            }
+            batch = {name: _cast(each, dtype, layout) for name, each in batch_of(pair, step).items()}
             optimizer.zero_grad()
             debugger.start(net)
-            pair.golden_loss(net, batch, torch.nn.functional.cross_entropy).backward()
+            with torch.autocast("cpu", torch.bfloat16, enabled=recording.kernels == MIXED_PRECISION):
+                loss = pair.golden_loss(net, batch, torch.nn.functional.cross_entropy)
+            loss.backward()
             debugger.stop()
             debugger.step()
             optimizer.step()
+
+
+def _cast(tensor: torch.Tensor, dtype: torch.dtype, layout: torch.memory_format) -> torch.Tensor:
+    """An input with the dtype of the parameters, if it holds floats; an image in the layout of the convolutions."""
+    cast = tensor.to(dtype) if tensor.is_floating_point() else tensor
+    return cast.to(memory_format=layout) if cast.dim() == 4 else cast
 
 
 def _is_recorded(recording: Recording, root: Path) -> bool:
@@ -115,13 +123,13 @@ def _is_recorded(recording: Recording, root: Path) -> bool:
         if not recording.is_done(root):
             alone(train, recording, root)
     except (ImportError, ValueError) as error:
-        print(f"{recording.pair}/{recording.kernels}/{recording.level}: {str(error)[:100]}", flush=True)
+        print(f"{recording}: {str(error)[:100]}", flush=True)
     return recording.is_done(root)
 
 
 def is_quiet(recording: Recording, root: Path) -> bool:
     """Whether both steps agree with those of the plain kernels; what is told of them is printed."""
-    plain = Recording(recording.pair, PLAIN, recording.level)
+    plain = replace(recording, kernels=PLAIN)
     told = []
     for step in range(STEPS):
         sides = (each.read(root, step) for each in (recording, plain))
@@ -130,7 +138,7 @@ def is_quiet(recording: Recording, root: Path) -> bool:
             told.append(f"step {step}: {comparison.verdict}")
             told += [f"    {origin.target}: {origin.reason}" for origin in comparison.origins[:3]]
     if told:
-        print(f"{recording.pair}/{recording.kernels}/{recording.level}", *told, sep="\n", flush=True)
+        print(recording, *told, sep="\n", flush=True)
     return not told
 
 
@@ -141,6 +149,7 @@ def main() -> int:
     parser.add_argument("--pairs", nargs="+", default=[name for name in names() if name not in aside], metavar="PAIR")
     parser.add_argument("--kernels", nargs="+", default=[*KERNELS], choices=[*KERNELS])
     parser.add_argument("--levels", nargs="+", default=["L0", "mix"])
+    parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16"])
     options = parser.parse_args()
     logging.disable(logging.WARNING)
     import_zoos(GOLDEN)
@@ -148,7 +157,7 @@ def main() -> int:
     for pair in options.pairs:
         for level in options.levels:
             for kernels in (PLAIN, *options.kernels):
-                recording = Recording(pair, kernels, level)
+                recording = Recording(pair, kernels, level, options.dtype)
                 if _is_recorded(recording, options.root) and kernels != PLAIN:
                     quiet[kernels, level].append(is_quiet(recording, options.root))
     for (kernels, level), each in quiet.items():
