@@ -38,7 +38,7 @@ DRIFT = 3.0
 DRIFTED = 10.0
 #: The error ratio that says nothing where many layers were equal to the bit: a kernel that adds in another order each
 #: run, or another kernel, which rounds each element of a narrow float another way: by one rounding at most. Of narrow
-#: floats that differ systematically much less.
+#: floats that a function of single elements sets apart systematically much less.
 _BITWISE_FLOOR, _SYSTEMATIC_FLOOR = 1 / 8, 1 / 64
 #: Times that Norm and Mean may be further apart than independent roundings set them: 2.4 seen with other kernels, 9 of
 #: another approximation of GELU in float16, with 65536 elements.
@@ -111,7 +111,7 @@ def bitwise_floor(node: Node, *, same_framework: bool) -> float:
     for row in node.pair.rows:
         roundings = _roundings_held_to(row) if row.deviation else None
         if roundings is not None and roundings < _FINE:
-            if same_framework and _is_systematic(row):
+            if same_framework and node.kind is Kind.ACTIVATION and _is_systematic(row):
                 return _SYSTEMATIC_FLOOR
             floor = max(floor, 1 / roundings)
     return floor
