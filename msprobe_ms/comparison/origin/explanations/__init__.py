@@ -19,6 +19,7 @@ from msprobe_ms.comparison.origin.explanations.loss_condition import LossConditi
 from msprobe_ms.comparison.origin.explanations.other_borders import OtherBorders
 from msprobe_ms.comparison.origin.explanations.other_counterparts import OtherCounterparts
 from msprobe_ms.comparison.origin.explanations.other_layout import OtherLayout
+from msprobe_ms.comparison.origin.explanations.other_order import OtherOrder
 from msprobe_ms.comparison.origin.explanations.partial_gradients import PartialGradients
 from msprobe_ms.comparison.origin.explanations.propagated_error import PropagatedError
 from msprobe_ms.comparison.origin.explanations.random_numbers import RandomNumbers
@@ -39,6 +40,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     InnerGradients,
     OtherLayout,
     LaterUses,
+    OtherOrder,
     AgreeingResults,
     OtherBorders,
     CallsAcrossBorders,
@@ -81,6 +83,7 @@ NAMES = (
     tr("other borders"),
     tr("other counterpart"),
     tr("other layout"),
+    tr("other order"),
     tr("partial gradients"),
     tr("propagated error"),
     tr("random numbers"),
