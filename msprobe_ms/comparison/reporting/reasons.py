@@ -29,6 +29,7 @@ REASONS = {
     "other borders": tr("their modules end elsewhere"),
     "other counterpart": tr("the call pairs with another"),
     "other layout": tr("the elements are reordered"),
+    "other order": tr("later layers take in the same"),
     "partial gradients": tr("one side has parts of a sum"),
     "propagated error": tr("the call amplifies rounding"),
     "random numbers": tr("random numbers differ"),
