@@ -14,6 +14,7 @@ REASONS = {
     "": tr("small errors add up"),
     "ReLU switching": tr("rounding decides the side of a ReLU"),
     "growth since the first step": tr("rounding grows with updates"),
+    "agreed where made": tr("they agree where they are made"),
     "aligned updates": tr("updates point the same way"),
     "calls across borders": tr("they are computed elsewhere"),
     "condition of the loss": tr("the loss amplifies rounding"),

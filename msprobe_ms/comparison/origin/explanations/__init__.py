@@ -7,6 +7,7 @@ nothing explains. A new explanation is a module here and a line in ``EXPLANATION
 from __future__ import annotations
 
 from msprobe_ms.comparison.origin.explanations.agreed_at_first import AgreedAtFirst
+from msprobe_ms.comparison.origin.explanations.agreed_where_made import AgreedWhereMade
 from msprobe_ms.comparison.origin.explanations.agreeing_results import AgreeingResults
 from msprobe_ms.comparison.origin.explanations.agreeing_step import AgreeingStep
 from msprobe_ms.comparison.origin.explanations.calls_across_borders import CallsAcrossBorders
@@ -58,6 +59,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     PropagatedError,
     AlignedUpdates,
     AgreedAtFirst,
+    AgreedWhereMade,
     LossCondition,
     HarmlessInputs,
     RandomNumbers,
@@ -66,6 +68,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
 
 #: Their names, which files hold in English, as messages.
 NAMES = (
+    tr("agreed where made"),
     tr("growth since the first step"),
     tr("aligned updates"),
     tr("results agree"),
