@@ -1,13 +1,15 @@
 """Results of containers in another order: channels are shuffled where a block ends here, where the next begins there.
 
 Such borders show in what comes later: layers take in what their counterparts do, up to the last result. Where one takes
-in what nothing computed before it explains, or the network gives it out, the order is an error of the container; then
-nothing is let pass. A call that errs itself says nothing against what came before it.
+in what nothing computed before it explains, or the network gives it out, a container before it errs: any, as half of
+the channels may pass a block by; the last, where several of its class stand in another order and the layers behind them
+took in what they should. A call that errs itself says nothing against what came before it.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -29,6 +31,8 @@ _FAR = 0.3
 _NEAR = 0.03
 #: Times that results may be further apart than a parameter that updates set apart.
 _DRIFT = 2.0
+#: Containers of a class from which on their borders lie elsewhere; an error in half of the channels shows in two.
+_SEVERAL = 3
 
 _Both = tuple[Fingerprint | None, Fingerprint | None]
 
@@ -44,7 +48,7 @@ class OtherOrder(Surveyed):
         containers = {node for node in calls if any(child.is_module for child in node.children)}
         if not any(_far(node.rows("output")) for node in containers):
             return
-        layers, largest, ordered = 0, _DRIFT * evidence.drift, dict[Node, int]()
+        layers, largest, jumped, ordered = 0, _DRIFT * evidence.drift, False, dict[Node, int]()
         for node in calls:
             given = _compared(node.rows("output"))
             if node in containers:
@@ -53,12 +57,15 @@ class OtherOrder(Surveyed):
                     given = [row for row in given if row not in others]
             elif taken := _compared(node.rows("input")):
                 if _jumps(taken, largest) and not node.comes_out_right:
-                    return
+                    jumped = True
+                    break
                 layers += 1
                 given += taken
             largest = max(largest, _furthest(given))
-        if not _jumps(_given_at_last(calls), largest):
-            self._let_pass_of([node for node, before in ordered.items() if before < layers], calls, largest)
+        used = [node for node, before in ordered.items() if before < layers]
+        if jumped or _jumps(_given_at_last(calls), largest):
+            used = _of_a_kind(used)
+        self._let_pass_of(used, calls, largest)
 
     def _let_pass_of(self, containers: Sequence[Node], calls: Sequence[Node], largest: float) -> None:
         """Let pass what these give out, wherever it is taken in, and the gradients of both."""
@@ -81,6 +88,17 @@ class OtherOrder(Surveyed):
             for gradient in _far(back.rows("input" if row.state == "output" else "output")):
                 if _is_in_other_order(gradient, _NEAR):
                     self.let_pass(gradient, back)
+
+
+def _of_a_kind(nodes: Sequence[Node]) -> list[Node]:
+    """Those of which there are several of a class, on both sides."""
+    number = Counter(map(_classes, nodes))
+    return [node for node in nodes if number[_classes(node)] >= _SEVERAL]
+
+
+def _classes(node: Node) -> tuple[str, str]:
+    golden = node.pair.golden.parsed if node.pair.golden is not None else None
+    return (node.parsed.class_name if node.parsed else "", golden.class_name if golden else "")
 
 
 def _far(rows: Iterable[Row]) -> list[Row]:

@@ -126,3 +126,36 @@ def test_other_values_are_no_other_order() -> None:
     """A block that scales what it gives out, though its next layer does not take it in."""
     target = replace(BEGINS, between=(1.1 * ONE).astype(np.float32))
     assert origins(target, ENDS)[0] == "Cell.blocks.0.Block.forward.0.output.0"
+
+
+@pytest.mark.parametrize(
+    "ends", [True, False], ids=["blocks shuffle where they end", "where they begin, as the golden"]
+)
+def test_one_of_many_that_shuffles_once_more_is_the_origin(*, ends: bool) -> None:
+    """The borders of those before it lie elsewhere by right: the layers behind them took in what they should."""
+
+    def side(*, ends: bool, wrong: int) -> Dump:
+        items, parents, generator, before = list[Item](), {}, np.random.default_rng(5), X
+        for number in range(6):
+            made, else_ = (generator.standard_normal((4, 16)).astype(np.float32) for _ in range(2))
+            block, layer = f"Cell.blocks.{number}.Block.forward.0", f"Cell.blocks.{number}.fc.Dense.forward.0"
+            taken = before if ends else shuffled(before)
+            given = else_ if number > wrong else made
+            before_next = shuffled(given) if ends else given
+            if number == wrong:
+                before_next = before_next[:, ::-1].copy()
+            items += [item("input.0", taken[:, :8].copy(), layer), item("output.0", given, layer)]
+            items += [item("input.0", before, block), item("output.0", before_next, block)]
+            parents[layer], before = block, before_next
+        made_dump = dump(items)
+        for name, parent in parents.items():
+            made_dump.entries[name].parent = parent
+        return made_dump
+
+    golden = side(ends=False, wrong=9)
+    # The first block takes in what nobody shuffled, on one side.
+    for each in (target := side(ends=ends, wrong=4), golden):
+        for name in list(each.entries)[:2]:
+            del each.entries[name]
+    found = compare_dumps(target, golden, Options()).origins
+    assert found[0].target == "Cell.blocks.4.Block.forward.0.output.0"
