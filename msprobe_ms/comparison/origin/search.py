@@ -337,7 +337,15 @@ class Walk:
         """
         if self.origins or node.is_backward or not self.is_untold(node):
             return False
-        return self.largest_ratio_before(node) <= DRIFT
+        return self.largest_ratio_hidden(node) <= DRIFT
+
+    def largest_ratio_hidden(self, node: Node) -> float:
+        """The largest error ratio that may hide in what a single layer takes in.
+
+        A normalisation makes small rows as large as the others: what they hide hardly shows in the whole they are part
+        of, so that it may be as large as anything computed before.
+        """
+        return self.largest_ratio if node.kind is Kind.NORM else self.largest_ratio_before(node)
 
     def hold_to_negligible(self, node: Node) -> None:
         """Hold the rows of an origin to less than their tolerance where all was equal to the bit so far."""
