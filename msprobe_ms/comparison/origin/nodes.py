@@ -327,9 +327,15 @@ def is_of_all_elements(row: Row) -> bool:
 
 
 def is_compared_whole(node: Node) -> bool:
-    """Whether a module takes in tensors, all elements of each of which were compared."""
+    """Whether a module takes in tensors, all elements of each of which were compared, with their own counterparts."""
     rows = [row for row in node.rows("input") if row.is_tensor(TARGET)]
-    return node.is_module_call and bool(rows) and all(map(is_of_all_elements, rows)) and node.ratio_in < math.inf
+    return node.is_module_call and bool(rows) and all(map(_tells_of_error, rows)) and node.ratio_in < math.inf
+
+
+def _tells_of_error(row: Row) -> bool:
+    """Whether all elements were compared, and stand beside their own counterparts: of others no drift is known."""
+    beside_others = row.explained is not None and row.explained.effect is Effect.NO_ERROR
+    return is_of_all_elements(row) and not beside_others
 
 
 def _is_estimated(row: Row) -> bool:

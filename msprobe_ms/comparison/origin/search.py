@@ -332,9 +332,20 @@ class Walk:
     def judges_small_errors(self, node: Node) -> bool:
         """Whether an error within the tolerance can be judged at ``node``, by what a single layer may add.
 
-        Only in forward, before anything differs by more than a drift or an origin is found, and once for a module.
+        Only in forward, before an origin is found or anything that may reach it differs by more than a drift, and once
+        for a module.
         """
-        return not self.origins and self.largest_ratio <= DRIFT and not node.is_backward and self.is_untold(node)
+        if self.origins or node.is_backward or not self.is_untold(node):
+            return False
+        return self.largest_ratio_hidden(node) <= DRIFT
+
+    def largest_ratio_hidden(self, node: Node) -> float:
+        """The largest error ratio that may hide in what a single layer takes in.
+
+        A normalisation makes small rows as large as the others: what they hide hardly shows in the whole they are part
+        of, so that it may be as large as anything computed before.
+        """
+        return self.largest_ratio if node.kind is Kind.NORM else self.largest_ratio_before(node)
 
     def hold_to_negligible(self, node: Node) -> None:
         """Hold the rows of an origin to less than their tolerance where all was equal to the bit so far."""

@@ -27,7 +27,7 @@ class SmallExcess:
         """The output that is further apart than this layer explains."""
         if self._is_later or not walk.judges_small_errors(node):
             return None
-        excess = single_layer_excess(node, walk.largest_ratio, updated=self._updated)
+        excess = single_layer_excess(node, walk.largest_ratio_hidden(node), updated=self._updated)
         if excess is None:
             return None
         row, explained = excess

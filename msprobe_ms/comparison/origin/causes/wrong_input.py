@@ -132,8 +132,10 @@ def _draws(entry: Entry) -> bool:
 
 
 def _takes_in_more(node: Node, walk: Walk) -> bool:
-    """Whether an input differs that can be compared with its counterpart."""
-    return node.ratio_in_of_one_form > walk.negligible_ratio(node)
+    """Whether an input differs that can be compared with its counterpart, by more than anything before it explains."""
+    if not node.ratio_in_of_one_form > walk.negligible_ratio(node):
+        return False
+    return any(row.state == "input" and not is_of_another_form(row) for row in walk.explain(node))
 
 
 def _takes_in_tensors(node: Node) -> bool:

@@ -7,6 +7,7 @@ nothing explains. A new explanation is a module here and a line in ``EXPLANATION
 from __future__ import annotations
 
 from msprobe_ms.comparison.origin.explanations.agreed_at_first import AgreedAtFirst
+from msprobe_ms.comparison.origin.explanations.agreed_where_made import AgreedWhereMade
 from msprobe_ms.comparison.origin.explanations.agreeing_results import AgreeingResults
 from msprobe_ms.comparison.origin.explanations.agreeing_step import AgreeingStep
 from msprobe_ms.comparison.origin.explanations.calls_across_borders import CallsAcrossBorders
@@ -19,6 +20,7 @@ from msprobe_ms.comparison.origin.explanations.loss_condition import LossConditi
 from msprobe_ms.comparison.origin.explanations.other_borders import OtherBorders
 from msprobe_ms.comparison.origin.explanations.other_counterparts import OtherCounterparts
 from msprobe_ms.comparison.origin.explanations.other_layout import OtherLayout
+from msprobe_ms.comparison.origin.explanations.other_order import OtherOrder
 from msprobe_ms.comparison.origin.explanations.partial_gradients import PartialGradients
 from msprobe_ms.comparison.origin.explanations.passed_on import PassedOn
 from msprobe_ms.comparison.origin.explanations.propagated_error import PropagatedError
@@ -42,6 +44,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     OtherLayout,
     LaterUses,
     UnusedResults,
+    OtherOrder,
     AgreeingResults,
     OtherBorders,
     CallsAcrossBorders,
@@ -60,6 +63,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     PropagatedError,
     AlignedUpdates,
     AgreedAtFirst,
+    AgreedWhereMade,
     LossCondition,
     HarmlessInputs,
     RandomNumbers,
@@ -68,6 +72,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
 
 #: Their names, which files hold in English, as messages.
 NAMES = (
+    tr("agreed where made"),
     tr("growth since the first step"),
     tr("aligned updates"),
     tr("results agree"),
@@ -85,6 +90,7 @@ NAMES = (
     tr("other borders"),
     tr("other counterpart"),
     tr("other layout"),
+    tr("other order"),
     tr("partial gradients"),
     tr("propagated error"),
     tr("random numbers"),

@@ -92,6 +92,43 @@ def test_waves_of_a_part_of_the_way_are_as_exact_as_those_of_its_steps(off: floa
     assert [each.target for each in origins(waves(off), waves(0.0))] == [f"{name}.output.0"] * told
 
 
+def beside_noise(layer: str, taken: Array, given: Array, off: float) -> Dump:
+    """Waves of the time, ``off`` by right, and a block of one layer that does not take them in."""
+    time, block, layer = (f"Cell.net.{name}.forward.0" for name in ("time.Timesteps", "block.Block", layer))
+    times = np.float32([0.123, 0.456, 0.789, 0.987])
+    frequencies = np.exp(-math.log(10_000) * np.arange(64) / 64) * (1 + off * np.cos(np.arange(64)))
+    values = {
+        (time, "input.0"): times,
+        (time, "output.0"): np.sin(1000 * times[:, None] * frequencies).astype(np.float32),
+        (layer, "input.0"): taken,
+        (layer, "output.0"): given,
+        (block, "input.0"): taken,
+        (block, "output.0"): given,
+    }
+    made = dump([
+        tensor(where, value, name, sketch=encode(sketch(value), value.dtype)) for (name, where), value in values.items()
+    ])  # fmt: skip
+    made.entries[layer].parent = block
+    return made
+
+
+@pytest.mark.parametrize("other", [True, False])
+def test_an_approximation_is_found_where_noise_that_does_not_reach_it_is_larger(*, other: bool) -> None:
+    layer, x = "block.act.GELU", normal(4, 16, 64)
+    given = gelu(x) * np.float32(1 + 8e-6 * other)
+    told = origins(beside_noise(layer, x, given, 1e-6), beside_noise(layer, x, gelu(x), 0.0))
+    assert [each.target for each in told] == [f"Cell.net.{layer}.forward.0.output.0"] * other
+
+
+def test_a_normalisation_shows_the_noise_of_small_rows_which_hardly_shows_in_what_it_takes_in() -> None:
+    layer, x = "block.norm.LayerNorm", normal(4, 16, 64)
+    x[:, 8:] *= np.float32(0.02)
+    noisy = x.copy()
+    noisy[:, 8:] *= 1 + normal(4, 8, 64, scale=1.2e-5)
+    target = beside_noise(layer, noisy, layer_norm(noisy, 1e-5), 1e-6)
+    assert origins(target, beside_noise(layer, x, layer_norm(x, 1e-5), 0.0)) == []
+
+
 @pytest.mark.parametrize(("class_name", "told"), [("GELU", True), ("Tanh", False)])
 def test_the_other_gelu_is_found_and_no_more_told_of_coarse_kernels(class_name: str, told: bool) -> None:
     name, x = f"Cell.net.act.{class_name}.forward.0", normal(4, 16, 64)

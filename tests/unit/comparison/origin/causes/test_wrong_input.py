@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from compare_nodes import FAULT, REST, node, only, origins
 from compare_parts import dump, tensor
 
+from msprobe_ms.arrays.metrics import COSINE
+from msprobe_ms.comparison.model import Pair
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump
 
@@ -28,6 +32,38 @@ def test_the_input_of_what_encloses_a_module_differed_before_the_modules_own() -
         node("Cell.a.Layer.forward.0", None, input_0=REST, input_1=FAULT, output_0=FAULT),
     )
     assert found.target == "Cell.a.Layer.forward.0.input.1"
+
+
+def whole(*pairs: Pair) -> Sequence[Pair]:
+    """The pairs, all elements of whose tensors were compared."""
+    for pair in pairs:
+        for row in pair.rows:
+            row.measured = {COSINE: 1.0}
+    return pairs
+
+
+def test_an_input_that_follows_from_earlier_error_is_not_what_goes_wrong_inside() -> None:
+    """Each layer takes in an embedding of the time, off as its sinusoids are; in one of them the attention errs."""
+    attention, layer, last = (
+        f"Cell.layers.0.{name}.forward.0" for name in ("attention.Attention", "Layer", "out.Dense")
+    )
+    time = node("Tensor.sub.0.forward", None, (1e3, 1e3), given=(4.5, 2.0), input_0=0.9, output_0=9.0)
+    out = node(last, attention, (6.0, 2.0), given=(6.5, 2.0), input_0=FAULT, output_0=FAULT)
+    erring = node(attention, layer, (5.0, 2.0), given=(6.5, 2.0), input_0=REST, output_0=FAULT)
+    around = node(layer, None, (3.0, 2.0), given=(7.0, 2.0), input_0=REST, input_time=9.0, output_0=FAULT)
+    assert origins(*whole(time, out, erring, around)) == [f"{attention}.output.0"]
+    unexplained = node(layer, None, (3.0, 2.0), given=(7.0, 2.0), input_0=REST, input_time=FAULT, output_0=FAULT)
+    assert origins(*whole(out, erring, unexplained))[0] == f"{layer}.input.time"
+
+
+def test_what_stands_beside_another_value_hides_no_drift() -> None:
+    """Channels in another order: how far the values have drifted, which a layer inside takes in, shows before it."""
+    block, inner = "Cell.blocks.1.Block.forward.0", "Cell.blocks.1.branch.SequentialCell.forward.0"
+    drifted = node("Cell.blocks.0.fc.Dense.forward.0", None, (4.0, 2.0), given=(5.0, 2.0), input_0=0.5, output_0=1.1)
+    taken = node(inner, block, (6.0, 2.0), given=(7.0, 2.0), input_0=1.2, output_0=1.2)
+    around = node(block, None, (8.0, 2.0), given=(9.0, 2.0), input_0=9e4, output_0=0.9)
+    found = origins(*whole(drifted, taken, around))
+    assert (found, around.rows[0].explained_by) == ([], "results agree")
 
 
 def test_what_differs_inside_a_call_does_not_hide_that_the_call_differs() -> None:

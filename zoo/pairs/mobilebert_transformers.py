@@ -1,0 +1,29 @@
+"""MobileBERT, bottlenecks and several feed-forwards: mindone.transformers beside transformers."""
+
+from typing import Any, ClassVar
+
+from zoo.pair import SentenceClassifier
+
+
+class Mobilebert(SentenceClassifier):
+    network = "MobileBertForSequenceClassification"
+    optimizer = "sgd"
+    learning_rate = 0.01
+    settings: ClassVar[dict[str, Any]] = {
+        "vocab_size": 97,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "max_position_embeddings": 32,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+        "num_labels": 5,
+        "embedding_size": 16,
+        "intra_bottleneck_size": 16,
+        "true_hidden_size": 16,
+        "num_feedforward_networks": 2,
+    }
+
+
+PAIR = Mobilebert()
