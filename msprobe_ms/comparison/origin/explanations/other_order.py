@@ -3,7 +3,8 @@
 Such borders show in what comes later: layers take in what their counterparts do, up to the last result. Where one takes
 in what nothing computed before it explains, or the network gives it out, a container before it errs: any, as half of
 the channels may pass a block by; the last, where several of its class stand in another order and the layers behind them
-took in what they should. A call that errs itself says nothing against what came before it.
+took in what they should. A call that errs itself says nothing against what came before it, and nothing tells of what
+comes behind it: of what a normalisation gives out the statistics agree whatever its elements are.
 """
 
 from __future__ import annotations
@@ -48,22 +49,25 @@ class OtherOrder(Surveyed):
         containers = {node for node in calls if any(child.is_module for child in node.children)}
         if not any(_far(node.rows("output")) for node in containers):
             return
-        layers, largest, jumped, ordered = 0, _DRIFT * evidence.drift, False, dict[Node, int]()
+        layers, largest, jumped, errs, ordered = 0, _DRIFT * evidence.drift, False, False, dict[Node, int]()
         for node in calls:
             given = _compared(node.rows("output"))
             if node in containers:
                 if others := [row for row in _far(given) if _is_in_other_order(row, largest)]:
                     ordered[node] = layers
                     given = [row for row in given if row not in others]
-            elif taken := _compared(node.rows("input")):
+            else:
+                taken = _compared(node.rows("input"))
                 if _jumps(taken, largest) and not node.comes_out_right:
                     jumped = True
                     break
-                layers += 1
+                layers += bool(taken)
+                if errs := _jumps(given, max(largest, _furthest(taken))):
+                    break
                 given += taken
             largest = max(largest, _furthest(given))
         used = [node for node, before in ordered.items() if before < layers]
-        if jumped or _jumps(_given_at_last(calls), largest):
+        if jumped or (not errs and _jumps(_given_at_last(calls), largest)):
             used = _of_a_kind(used)
         self._let_pass_of(used, calls, largest)
 
