@@ -122,6 +122,16 @@ def test_an_error_of_a_layer_further_on_is_told_itself() -> None:
     assert origins(replace(BEGINS, last=OTHER), ENDS) == ["Cell.head.Dense.forward.0.output.0"]
 
 
+def test_behind_a_layer_that_errs_equal_statistics_tell_nothing() -> None:
+    """What blocks give out is normalised: its statistics agree whatever came of the wrong layer."""
+    wrong = replace(
+        BEGINS, first=OTHER, between=shuffled(ONE), taken=X, second=OTHER, given=shuffled(TWO), head=half(X)
+    )
+    comparison = compared(wrong, BEGINS)
+    assert [origin.target for origin in comparison.origins] == ["Cell.blocks.0.fc.Dense.forward.0.output.0"]
+    assert "other order" not in {row.explained_by for row in comparison.rows}
+
+
 def test_other_values_are_no_other_order() -> None:
     """A block that scales what it gives out, though its next layer does not take it in."""
     target = replace(BEGINS, between=(1.1 * ONE).astype(np.float32))
