@@ -3,7 +3,7 @@
 * linear: y = Wx sums K terms, and rounds by a part of sqrt(K) · rms(W) · rms(x) (Higham, Accuracy and Stability of
   Numerical Algorithms, 2nd ed., §3.1 and §2.8), which is more than a part of y where the terms cancel
 * normalisation: subtracts the mean, and so passes errors times rms(x) / deviation(x)
-* activation: |f'| is 1.2 at most, so errors grow where f is smaller than x
+* activation: |f'| is 1.2 at most, so errors grow where f is smaller than x, and those of gradients where it stops most
 * sum, mean: terms that cancel leave the rounding of the terms
 * part: may hold the whole error of what it is a part of
 * power, root, logarithm, quotient: error is multiplied by the steepest slope (see ``steep_functions``)
@@ -29,7 +29,7 @@ from msprobe_ms.comparison.statistics import (
     square,
 )
 from msprobe_ms.dump.model import Item
-from msprobe_ms.dump.names import FORWARD
+from msprobe_ms.dump.names import BACKWARD, FORWARD
 
 #: Arguments beyond which an exponential of float32 is infinite or nothing.
 _EXPONENT = 104.0
@@ -57,7 +57,11 @@ def condition_of_shared_error(node: Node) -> float | None:
 
 def _condition(node: Node) -> float | None:
     kind = node.kind
-    if node.parsed is None or node.parsed.direction != FORWARD or node.children:
+    if node.parsed is None:
+        return None
+    if node.parsed.direction == BACKWARD and kind is Kind.ACTIVATION:
+        return None if any(child.is_module for child in node.children) else _of_kept_gradient(node)
+    if node.parsed.direction != FORWARD or node.children:
         return None
     if kind in (Kind.PERIODIC, Kind.EXPONENTIAL):
         return _largest_argument(node, _EXPONENT if kind is Kind.EXPONENTIAL else math.inf)
@@ -98,6 +102,12 @@ def _condition(node: Node) -> float | None:
     # Each of K roundings is a part of a partial sum; blocks of kernels keep these short.
     roundings = 1 + math.sqrt(terms) / 64
     return max(1.0, sizes[0] * size * math.sqrt(terms) / given) * roundings
+
+
+def _of_kept_gradient(node: Node) -> float | None:
+    """What a ReLU stops of a gradient may be far larger than what it lets pass, and leave its rounding in that."""
+    taken, given = ([root_mean_square(item) for item in _tensors(node, state)] for state in ("input", "output"))
+    return max(1.0, taken[0] / given[0]) if taken and given and taken[0] and given[0] else None
 
 
 def _of_few_values(taken: Item, spread: float) -> float:

@@ -83,3 +83,11 @@ def test_an_update_of_a_weight_along_what_it_takes_in_adds_up() -> None:
     )
     apart = np.linalg.norm(X @ along.T - X @ WEIGHT.T.astype(np.float64)) / np.linalg.norm(X @ WEIGHT.T)
     assert apart <= found * 1e-6
+
+
+def test_a_gradient_of_which_relu_stops_most_keeps_the_rounding_of_all() -> None:
+    arriving = np.where(X > 0, 1e-6, 1.0).astype(np.float32)
+    kept = np.where(X > 0, arriving, 0).astype(np.float32)
+    found = condition(called("Cell.act.ReLU.backward.0", arriving, given=kept))
+    assert found == pytest.approx(rms(arriving) / rms(kept), rel=1e-4)
+    assert condition(called("Cell.fc.Dense.backward.0", arriving, given=kept)) is None
