@@ -3,7 +3,8 @@
 Modules first: every target module gets one golden module, decided by the most specific thing said about it (layer
 mapping, cell mapping, its own dotted name). Then calls: the k-th with the k-th, a backward with the counterpart of its
 forward. APIs pair by name between dumps of one framework; where names may not mean the same (two frameworks, renamed
-modules) they pair inside their enclosing module's call by what they do (``calls``). An API mapping says more of both.
+modules, one side that calls more) they pair inside their enclosing module's call by what they do (``calls``). An API
+mapping says more of both.
 """
 
 from __future__ import annotations
@@ -318,7 +319,7 @@ def _parent(entry: Entry) -> EntryName | None:
 
 
 def _call_otherwise(target: Dump, golden: Dump) -> bool:
-    """Whether modules of both sides call other functions, or as often: then a function's number says little."""
+    """Whether modules of one side call other functions, or some more often: then a number says little of a call."""
     ours, theirs = (
         Counter(
             (entry.parent, parsed.prefix, parsed.name)
