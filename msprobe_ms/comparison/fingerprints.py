@@ -9,6 +9,8 @@ from msprobe_ms.dump.model import Item
 
 #: What tells one recorded tensor from another: how many elements it has, Max, Min, Mean and Norm.
 Fingerprint = tuple[object, ...]
+#: The same of target and golden.
+Fingerprints = tuple[Fingerprint | None, Fingerprint | None]
 
 
 def fingerprint(row: Row, side: Side = TARGET) -> Fingerprint | None:
@@ -24,17 +26,18 @@ def fingerprint(row: Row, side: Side = TARGET) -> Fingerprint | None:
         if maximum == minimum:
             return None
         return table.elements(number), maximum, minimum, statistics[first + 2], statistics[first + 3]
-    return fingerprint_of(row.golden if side else row.target)
+    item = row.golden if side else row.target
+    return None if item is None else fingerprint_of(item)
 
 
-def fingerprint_of(item: Item | None) -> Fingerprint | None:
+def fingerprint_of(item: Item) -> Fingerprint | None:
     """Return the same of an item that is at hand, also where not all of its statistics are floats."""
-    if item is None or item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
+    if item.kind != "tensor" or item.norm is None or item.maximum == item.minimum:
         return None
     return element_count(item), item.maximum, item.minimum, item.mean, item.norm
 
 
-def fingerprints(row: Row) -> tuple[Fingerprint | None, Fingerprint | None]:
+def fingerprints(row: Row) -> Fingerprints:
     """Return the fingerprints of both sides of a row."""
     return fingerprint(row, TARGET), fingerprint(row, GOLDEN)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
+from msprobe_ms.comparison.fingerprints import Fingerprints, fingerprints
 from msprobe_ms.comparison.measuring.updated import were_updated
 from msprobe_ms.comparison.model import Allowance, Pair, Row
 from msprobe_ms.comparison.origin.connected_nodes import nodes_of
@@ -58,6 +58,11 @@ class Evidence:
                 row.explained = None
         self.nodes: list[Node] = nodes_of(pairs)
         self.asked: dict[Row, list[tuple[str, Allowance | None]]] = {}
+
+    @property
+    def same_framework(self) -> bool:
+        """Whether one framework computed both sides, as far as is known."""
+        return self.frameworks[0] == self.frameworks[1]
 
     def release(self) -> None:
         """Part the nodes, which know each other, so that they are freed without a search for cycles."""
@@ -130,7 +135,7 @@ class Evidence:
         return (row.held_to or 0.0) + _ESTIMATE * apart if apart is not None else None
 
     @cached_property
-    def _tensors_set_apart(self) -> Mapping[tuple[Fingerprint | None, Fingerprint | None], float]:
+    def _tensors_set_apart(self) -> Mapping[Fingerprints, float]:
         parameters = (row for node in (self.nodes if self.apart_by_updates else ()) for row in node.rows("parameters"))
         known = ((fingerprints(row), self._set_apart(row)) for row in parameters)
         return {both: up_to for both, up_to in known if up_to is not None and None not in both}

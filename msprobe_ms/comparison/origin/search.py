@@ -149,7 +149,6 @@ class Walk:
         self._noise: dict[Node | None, float] = {}
         #: The same of all that was computed so far, by the module right around it.
         self._inside: dict[Node | None, float] = {}
-        self._same_framework = evidence.frameworks[0] == evidence.frameworks[1]
         self._told: set[Node] = set()
         self._told_modules: set[str] = set()
         self._saved: Node | None = None
@@ -308,7 +307,7 @@ class Walk:
         bitwise = self._equal_layers >= _EQUALS and not self.largest_ratio and not node.is_loss
         if bitwise and any(row.misrecorded and row.deviation for row in node.rows("input")):
             bitwise = False
-        return bitwise_floor(node, same_framework=self._same_framework) if bitwise else 1.0
+        return bitwise_floor(node, same_framework=self.evidence.same_framework) if bitwise else 1.0
 
     def largest_ratio_before(self, node: Node) -> float:
         """The largest error ratio of anything that may reach ``node``.

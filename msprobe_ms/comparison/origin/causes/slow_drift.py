@@ -61,8 +61,7 @@ class SlowDrift:
         nodes = (node for node in self._evidence.nodes if not (node.is_loss or node.is_update))
         # A framework with itself is held to a smaller tolerance, as it uses the same kernels as a rule. Where it does
         # not, rounding adds up as between two frameworks.
-        alike = self._evidence.frameworks[0] == self._evidence.frameworks[1]
-        share = Tolerances().same_framework if alike else 1.0
+        share = Tolerances().same_framework if self._evidence.same_framework else 1.0
         origin = _drift([node for node in nodes if not (switched and node.is_backward)], DRIFTED / share)
         return [] if origin is None else [(0, origin)]
 

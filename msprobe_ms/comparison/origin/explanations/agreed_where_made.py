@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
+from msprobe_ms.comparison.fingerprints import Fingerprints, fingerprints
 from msprobe_ms.comparison.model import Allowance, Row
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.origin.propagation import GAIN_IN_DOUBT
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
     from msprobe_ms.comparison.origin.search import Walk
-
-_Both = tuple[Fingerprint | None, Fingerprint | None]
 
 
 class AgreedWhereMade:
@@ -33,9 +31,9 @@ class AgreedWhereMade:
         self._evidence = evidence
 
     @cached_property
-    def _made(self) -> dict[_Both, int]:
+    def _made(self) -> dict[Fingerprints, int]:
         """The gradients that calls gave out in agreement → the first of these calls."""
-        made: dict[_Both, int] = {}
+        made: dict[Fingerprints, int] = {}
         for node in self._evidence.nodes:
             if node.is_backward and not node.is_parameter_gradient:
                 for row in node.rows("output"):

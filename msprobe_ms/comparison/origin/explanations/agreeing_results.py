@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
+from msprobe_ms.comparison.fingerprints import Fingerprints, fingerprints
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.explanations.later_uses import LaterUses
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_another_form, is_of_whole_numbers
@@ -75,7 +75,7 @@ class AgreeingResults(Surveyed):
             and not (node.is_save or node.is_update)
         }
         before_right = self._before_right(evidence.nodes, differing) if differing else set()
-        harmless: set[tuple[Fingerprint | None, Fingerprint | None]] = set()
+        harmless: set[Fingerprints] = set()
         near_right = (
             node for node in differing if node in before_right or self._is_inside_right(node) or self._is_right(node)
         )
@@ -148,7 +148,7 @@ class AgreeingResults(Surveyed):
         """
         following: dict[tuple[bool, Node | None], Node] = {}
         found = set[Node]()
-        taken_wrongly = set[tuple[Fingerprint | None, Fingerprint | None]]()
+        taken_wrongly = set[Fingerprints]()
         #: Calls whose inputs are not yet among these: where no module comes out right, nobody asks for them.
         others: list[Node] = []
         for node in reversed(nodes):
@@ -168,7 +168,7 @@ class AgreeingResults(Surveyed):
             others.append(node)
         return found
 
-    def _taken_wrongly(self, nodes: Iterable[Node]) -> Iterator[tuple[Fingerprint | None, Fingerprint | None]]:
+    def _taken_wrongly(self, nodes: Iterable[Node]) -> Iterator[Fingerprints]:
         """The inputs that differ of those of ``nodes`` that do not come out right."""
         for node in nodes:
             if not (self._is_right(node) or self._is_inside_right(node)):

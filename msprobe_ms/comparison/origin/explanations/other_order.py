@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
+from msprobe_ms.comparison.fingerprints import Fingerprints, fingerprints
 from msprobe_ms.comparison.measuring.deviation import four_statistics_deviation
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_another_form
@@ -34,8 +34,6 @@ _NEAR = 0.03
 _DRIFT = 2.0
 #: Containers of a class from which on their borders lie elsewhere; an error in half of the channels shows in two.
 _SEVERAL = 3
-
-_Both = tuple[Fingerprint | None, Fingerprint | None]
 
 
 class OtherOrder(Surveyed):
@@ -73,7 +71,7 @@ class OtherOrder(Surveyed):
 
     def _let_pass_of(self, containers: Sequence[Node], calls: Sequence[Node], largest: float) -> None:
         """Let pass what these give out, wherever it is taken in, and the gradients of both."""
-        passed = set[_Both]()
+        passed = set[Fingerprints]()
         for node in containers:
             for row in _far(node.rows("input", "output")):
                 if _is_in_other_order(row, largest):

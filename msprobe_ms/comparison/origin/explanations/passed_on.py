@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprints
+from msprobe_ms.comparison.fingerprints import Fingerprints, fingerprints
 from msprobe_ms.comparison.model import Allowance, Row
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.origin.protocols import Phase
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
     from msprobe_ms.comparison.origin.search import Walk
-
-Fingerprints = tuple[Fingerprint | None, Fingerprint | None]
 
 
 class PassedOn:
@@ -50,7 +48,7 @@ def _results_inside(node: Node) -> dict[Fingerprints, Row]:
     results: dict[Fingerprints, Row] = {}
     for child in node.children:
         for row in child.rows("input"):
-            if error_ratio(row) > 1 and (fingerprints(row) not in known or _tell_nothing(fingerprints(row))):
+            if error_ratio(row) > 1 and ((both := fingerprints(row)) not in known or _tell_nothing(both)):
                 return {}
         given = {fingerprints(row): row for row in child.rows("output")}
         results.update(given)

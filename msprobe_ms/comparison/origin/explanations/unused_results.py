@@ -11,11 +11,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint_of
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
-from msprobe_ms.dump.model import Item
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -49,7 +48,7 @@ def _given_by_one_side(nodes: Sequence[Node]) -> Iterator[tuple[Node, Row, Side,
             if target is None or golden is None or {target.kind, golden.kind} != {"tensor", "null"}:
                 continue
             side = TARGET if target.kind == "tensor" else GOLDEN
-            if mark := fingerprint_of(_item(row, side)):
+            if mark := fingerprint(row, side):
                 yield node, row, side, mark
 
 
@@ -60,9 +59,5 @@ def _last_uses(nodes: Sequence[Node], sides: set[Side]) -> dict[tuple[Side, Fing
         for node in nodes
         for row in node.rows("input")
         for side in sides
-        if (mark := fingerprint_of(_item(row, side)))
+        if (mark := fingerprint(row, side))
     }
-
-
-def _item(row: Row, side: Side) -> Item | None:
-    return row.golden if side is GOLDEN else row.target
