@@ -107,5 +107,5 @@ class LateCause(Protocol):
 
     def __init__(self, evidence: Evidence) -> None: ...
 
-    def find(self, walk: Walk, found: Sequence[tuple[int, Origin]]) -> list[tuple[int, Origin]]:
+    def find(self, walk: Walk, found: Sequence[tuple[float, Origin]]) -> list[tuple[float, Origin]]:
         """Return further origins with their places in the order; ``found`` are those known already."""

@@ -53,14 +53,14 @@ def find_origins(evidence: Evidence) -> list[Origin]:
     return [origin for _, origin in sorted(_missing_first(found, walk), key=lambda each: each[0])]
 
 
-def _missing_first(found: list[tuple[int, Origin]], walk: Walk) -> Iterator[tuple[float, Origin]]:
+def _missing_first(found: list[tuple[float, Origin]], walk: Walk) -> Iterator[tuple[float, Origin]]:
     """Put a parameter without a gradient before all that differs in backward, where a part of a sum is missing then."""
     first = min((place for node, (place, _) in walk.origins.items() if node.is_backward), default=math.inf)
     for place, origin in found:
         yield (min(place, first - 0.5) if origin.kind == OriginKind.MISSING_GRADIENT else place), origin
 
 
-def _without_what_encloses(found: list[tuple[int, Origin]], walk: Walk) -> list[tuple[int, Origin]]:
+def _without_what_encloses(found: list[tuple[float, Origin]], walk: Walk) -> list[tuple[float, Origin]]:
     """Leave out gradients of modules around a parameter without a gradient: there the branch ends that they lack."""
     ends = [origin.target for _, origin in found if origin.kind == OriginKind.MISSING_GRADIENT]
     modules = [parsed.name for end in ends if (parsed := next(filter(None, map(parse_entry, beginnings(end))), None))]
@@ -126,8 +126,8 @@ class Walk:
         self.turn: Node | None = None
         self.largest_ratio = 0.0
         self.largest_allowed: dict[str, float] = {}
-        self.origins: dict[Node, tuple[int, Origin]] = {}
-        self.doubted: dict[Node, tuple[int, Origin]] = {}
+        self.origins: dict[Node, tuple[float, Origin]] = {}
+        self.doubted: dict[Node, tuple[float, Origin]] = {}
         self.tried: dict[Row, list[tuple[str, Allowance | None]]] = {row: [] for row in watched}
         self._amplification = None if evidence.first_step is None else Amplification(evidence, evidence.drift)
         self._explanations: dict[Phase, list[Explanation]] = {phase: [] for phase in Phase}

@@ -27,7 +27,7 @@ class ChangedPrecision:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
 
-    def find(self, walk: Walk, found: Sequence[tuple[int, Origin]]) -> list[tuple[int, Origin]]:
+    def find(self, walk: Walk, found: Sequence[tuple[float, Origin]]) -> list[tuple[float, Origin]]:
         """The first call that changed; that others did as well is a detail of it."""
         nodes = self._evidence.nodes
         first = self._evidence.first_step if hold_several_widths(nodes) else None

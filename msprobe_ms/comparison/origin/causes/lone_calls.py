@@ -2,9 +2,11 @@
 
 They are told after the origin itself, as what may have made the value that differs. Of a module without a counterpart
 nothing was compared: the other side computes what it does in code of a container, or in functions that were not
-recorded. One that gives out what it took in, or what a module inside it gave out, made nothing, and one whose results
-are compared elsewhere and agree made no error. One around the call where the difference shows may have made it before.
-Of layers that are one on the other side, statistics do not show the order of elements, nor a sum of gradients.
+recorded. One that takes in what agrees and gives out the very value that differs is all that the target computes
+between the two: it comes first. One that gives out what it took in, or what a module inside it gave out, made nothing,
+and one whose results are compared elsewhere and agree made no error. One around the call where the difference shows may
+have made it before. Of layers that are one on the other side, statistics do not show the order of elements, nor a sum
+of gradients.
 """
 
 from __future__ import annotations
@@ -27,8 +29,14 @@ if TYPE_CHECKING:
 
 #: Calls of each sort that are told, those nearest to what differs.
 _TOLD = 3
+#: How much a call is told before what follows from it, in places of the order.
+_BEFORE = 0.5
 _ALONE = tr(
     "this call has no counterpart, and the first values that differ are computed after it: "
+    "compare its settings and its code"
+)
+_MADE = tr(
+    "this call has no counterpart; what it takes in agrees, what it gives out differs: "
     "compare its settings and its code"
 )
 _JOINED = tr(
@@ -42,7 +50,7 @@ class LoneCalls:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
 
-    def find(self, walk: Walk, found: Sequence[tuple[int, Origin]]) -> list[tuple[int, Origin]]:
+    def find(self, walk: Walk, found: Sequence[tuple[float, Origin]]) -> list[tuple[float, Origin]]:
         """Those before the value that the first origin is, or inside the call that it is the result of."""
         node = min(walk.origins, key=lambda each: walk.origins[each][0], default=None)
         if node is None or node.is_save or node.is_update:
@@ -60,11 +68,16 @@ class LoneCalls:
             return []
         unrecorded = self._evidence.unrecorded
         calls = unrecorded.alone_before(shown.pair) if shown is not None else unrecorded.alone_inside(node.pair)
-        alone = self._makers([entry for entry in calls if _is_module(entry)])[:_TOLD]
+        modules = [entry for entry in calls if _is_module(entry)]
+        agreeing = self._agreeing(modules)
+        alone = self._makers(modules, agreeing)[:_TOLD]
+        culprit = next((each for each in alone if shown is not None and _made_it(each, shown, agreeing)), None)
         if shown is not None:
             alone += [entry for entry in self._around(shown) if entry not in alone]
         joined = [each for each in _before(shown, beside) if _is_unseen(each)][:_TOLD]
-        return [(place, each) for each in (*map(_alone, alone), *map(_joined, joined))]
+        others = (*(_alone(each) for each in alone if each is not culprit), *map(_joined, joined))
+        first = [] if culprit is None else [(place - _BEFORE, _alone(culprit, _MADE))]
+        return [*first, *((place, each) for each in others)]
 
     def _around(self, node: Node) -> list[Entry]:
         """The module without a counterpart in which the call is, unless it was given what differs."""
@@ -72,28 +85,37 @@ class LoneCalls:
         around = [each for each in self._evidence.unrecorded.alone_around(node.pair) if _is_module(each)][:1]
         return [each for each in around if row is None or fingerprint(row) not in set(_taken(each))]
 
-    def _makers(self, modules: Sequence[Entry]) -> list[Entry]:
+    def _agreeing(self, modules: Sequence[Entry]) -> set[Fingerprint]:
+        """What these modules take in and give out and what agrees where it was compared."""
+        wanted = {each for entry in modules for each in (*_results(entry), *_taken(entry))}
+        if not wanted:  # as nearly always
+            return set()
+        rows = (row for pair in self._evidence.pairs if pair.matched for row in pair.rows)
+        agreeing = (fingerprint(row) for row in rows if row.deviation is not None and error_ratio(row) <= 1)
+        return {each for each in agreeing if each is not None and each in wanted}
+
+    def _makers(self, modules: Sequence[Entry], agreeing: set[Fingerprint]) -> list[Entry]:
         """Those that give out what nothing inside them did and what agrees nowhere."""
         if not modules:  # as nearly always
             return []
-        given = {entry.name: set(_results(entry)) for entry in modules}
         inside: dict[str | None, set[Fingerprint]] = defaultdict(set)
-        agreeing: set[Fingerprint | None] = set()
-        wanted = set[Fingerprint]().union(*given.values())
         for pair in self._evidence.pairs:
             if pair.target is not None and pair.target.parsed is not None and pair.target.parsed.is_module:
                 inside[pair.target.parent].update(_results(pair.target))
-            for row in pair.rows if pair.matched else ():
-                if row.deviation is not None and error_ratio(row) <= 1 and (known := fingerprint(row)) in wanted:
-                    agreeing.add(known)
         return [
             entry
             for entry in modules
-            if (made := given[entry.name] - inside[entry.name] - set(_taken(entry))) and not made <= agreeing
+            if (made := set(_results(entry)) - inside[entry.name] - set(_taken(entry))) and not made <= agreeing
         ]
 
 
-def _has_missing_gradient(found: Sequence[tuple[int, Origin]]) -> bool:
+def _made_it(entry: Entry, shown: Node, agreeing: set[Fingerprint]) -> bool:
+    """Whether a call gives out what ``shown`` takes in and what differs, and takes in nothing but what agrees."""
+    row, taken = worst(shown.rows("input")), set(_taken(entry))
+    return row is not None and fingerprint(row) in set(_results(entry)) and bool(taken) and taken <= agreeing
+
+
+def _has_missing_gradient(found: Sequence[tuple[float, Origin]]) -> bool:
     """Whether a branch ends that one side has, before which no gradient can be compared."""
     return any(origin.kind == OriginKind.MISSING_GRADIENT for _, origin in found)
 
@@ -130,10 +152,10 @@ def _is_unseen(node: Node) -> bool:
     return node.pair.fused and any(row.matched and not is_of_all_elements(row) for row in results)
 
 
-def _alone(entry: Entry) -> Origin:
+def _alone(entry: Entry, reason: str = _ALONE) -> Origin:
     item = next((item for item in entry.in_state("output") if item.kind == "tensor"), None)
     name, stage = item.name if item is not None else entry.name, stage_of(entry.name, OriginKind.NOT_COMPARED)
-    return Origin(name, "", "output", _ALONE, {}, OriginKind.NOT_COMPARED, stage=stage)
+    return Origin(name, "", "output", reason, {}, OriginKind.NOT_COMPARED, stage=stage)
 
 
 def _joined(node: Node) -> Origin:

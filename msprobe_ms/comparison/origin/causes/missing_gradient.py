@@ -115,13 +115,13 @@ class MissingGradient:
     def __init__(self, evidence: Evidence) -> None:
         self._pairs = evidence.pairs
 
-    def find(self, walk: Walk, found: Sequence[tuple[int, Origin]]) -> list[tuple[int, Origin]]:
+    def find(self, walk: Walk, found: Sequence[tuple[float, Origin]]) -> list[tuple[float, Origin]]:
         """One origin a side that lacks gradients, but for what is named already."""
         named = {origin.target for _, origin in found}
         return [each for each in find_missing_gradients(self._pairs) if each[1].target not in named]
 
 
-def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
+def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[float, Origin]]:
     """One origin a side that lacks gradients, at the first parameter in order, with its place among the pairs."""
     target, golden = _Side(), _Side()
     counterparts: dict[Place, Place] = {}
@@ -135,7 +135,7 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[int, Origin]]:
                     if ours is not None and theirs is not None:
                         counterparts.setdefault(ours, theirs)
     back = {theirs: ours for ours, theirs in counterparts.items()}
-    found = []
+    found: list[tuple[float, Origin]] = []
     sides = (("target", target, golden, back, counterparts), ("golden", golden, target, counterparts, back))
     for name, lacking, having, to, fro in sides:
         missing = [at for at in having.gradients if _is_missing(at, lacking, having, to, fro)]

@@ -44,7 +44,7 @@ class NoLongerAdded:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
 
-    def find(self, walk: Walk, found: Sequence[tuple[int, Origin]]) -> list[tuple[int, Origin]]:
+    def find(self, walk: Walk, found: Sequence[tuple[float, Origin]]) -> list[tuple[float, Origin]]:
         """The first that is such, unless it is told already."""
         if (first := self._evidence.first_step) is None:
             return []

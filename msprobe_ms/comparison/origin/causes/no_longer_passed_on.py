@@ -28,7 +28,7 @@ class NoLongerPassedOn:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
 
-    def find(self, walk: Walk, found: Sequence[tuple[int, Origin]]) -> list[tuple[int, Origin]]:
+    def find(self, walk: Walk, found: Sequence[tuple[float, Origin]]) -> list[tuple[float, Origin]]:
         """The first module that is such, unless it is told already."""
         if (first := self._evidence.first_step) is None:
             return []

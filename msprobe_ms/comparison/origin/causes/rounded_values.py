@@ -39,7 +39,7 @@ class RoundedValues:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
 
-    def find(self, walk: Walk, found: Sequence[tuple[int, Origin]]) -> list[tuple[int, Origin]]:
+    def find(self, walk: Walk, found: Sequence[tuple[float, Origin]]) -> list[tuple[float, Origin]]:
         """The first that is beyond its tolerance, unless it is told already, or something before it."""
         if (first := self._evidence.first_step) is None:
             return []

@@ -49,7 +49,7 @@ class SlowDrift:
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
 
-    def find(self, walk: Walk, found: Sequence[tuple[int, Origin]]) -> list[tuple[int, Origin]]:
+    def find(self, walk: Walk, found: Sequence[tuple[float, Origin]]) -> list[tuple[float, Origin]]:
         """One origin where nothing else is; none after updates of the parameters, which make rounding grow as far.
 
         ``far_apart`` tells what is beyond that. Gradients do not count where switching, or the condition

@@ -39,7 +39,7 @@ def renamed(name: str, calls: int, given: float) -> list[tuple[str, list[Item], 
 def test_calls_without_a_counterpart_are_named_with_their_number() -> None:
     ours = step(call(EMBED, 1.0, 2.0), *renamed("attention", 3, 5.0), call(NORM, 5.0, 6.0))
     theirs = step(call(EMBED, 1.0, 2.0), *renamed("attn", 1, 4.0), call(NORM, 4.0, 5.0))
-    origin, alone = origins(ours, theirs)
+    alone, origin = origins(ours, theirs)
     assert (origin.target, alone.target) == (f"{NORM}.input.0", "Cell.attention.Attention.forward.0.output.0")
     assert origin.reason.endswith(": look at the calls without a counterpart right before it, or map them")
     assert origin.details[0] == (
@@ -81,7 +81,7 @@ def test_calls_without_a_counterpart_before_the_first_difference_inside_an_origi
             call(EMBED, 2.0, 2.0, block), attention, call(NORM, between, between, block), call(block, 2.0, given)
         )
 
-    origin, alone = origins(block_with("attention", 5.0, 6.0), block_with("attn", 4.0, 5.0))
+    alone, origin = origins(block_with("attention", 5.0, 6.0), block_with("attn", 4.0, 5.0))
     assert (origin.target, alone.target) == (f"{block}.output.0", "Cell.attention.Attention.forward.0.output.0")
     assert origin.reason.endswith(": look at the calls without a counterpart before norm")
     assert origin.details[0] == (

@@ -111,12 +111,14 @@ def test_a_tensor_of_one_number_is_not_known_again(values: np.ndarray) -> None:
     assert unmatched_modules(paired([*ours, *alone], theirs))[0] == ["Cell.alone.Layer.forward.0"]
 
 
-def test_a_fault_in_a_wrapper_is_seen_where_its_result_is_taken() -> None:
+def test_a_fault_in_a_wrapper_is_seen_by_who_takes_its_result_and_told_of_the_wrapper() -> None:
     wrong = call("Cell.wrapper.Sequential.forward.0", X, 1.1 * Y)
     target = dump([*call("Cell.a.Layer.forward.0", X, Y), *wrong, *call("Cell.b.Layer.forward.0", 1.1 * Y, OTHER)])
     comparison = compare_dumps(target, side("Module"), Options())
     assert comparison.verdict == "divergent"
-    assert comparison.origins[0].target == "Cell.b.Layer.forward.0.input.0"
+    wrapper, seen = comparison.origins
+    assert wrapper.target == "Cell.wrapper.Sequential.forward.0.output.0"
+    assert seen.target == "Cell.b.Layer.forward.0.input.0"
 
 
 def test_the_report_says_so() -> None:

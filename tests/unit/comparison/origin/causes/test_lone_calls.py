@@ -19,11 +19,21 @@ X, HIDDEN, ACTIVE, WRONG, OUT, WRONG_OUT = (_RANDOM.standard_normal((4, 16)).ast
 BLOCK, WIDEN, ACT = "Cell.mlp.MLP.forward.0", "Cell.mlp.up.Widen.forward.0", "Cell.mlp.up.act.GELU.forward.0"
 
 
-def side(*, active: np.ndarray, given: np.ndarray, activates: bool, hidden: np.ndarray = HIDDEN) -> Dump:
-    """Two layers and a GELU between: a Cell of its own in a container (``activates``), or code of the MLP."""
+def side(
+    *,
+    active: np.ndarray,
+    given: np.ndarray,
+    activates: bool,
+    hidden: np.ndarray = HIDDEN,
+    scaled: np.ndarray | None = None,
+) -> Dump:
+    """Two layers and a GELU between: a Cell of its own in a container (``activates``), or code of the MLP.
+
+    ``scaled``: what the GELU takes in, where code that is not recorded makes it of ``hidden``.
+    """
     calls = [("Cell.mlp.up.fc.Dense.forward.0", X, hidden)]
     if activates:
-        calls += [(ACT, hidden, active), (WIDEN, X, active)]
+        calls += [(ACT, hidden if scaled is None else scaled, active), (WIDEN, X, active)]
     calls += [("Cell.mlp.down.Dense.forward.0", active, given), (BLOCK, X, given)]
     items = [
         each for name, taken, made in calls for each in (tensor("input.0", taken, name), tensor("output.0", made, name))
@@ -42,8 +52,16 @@ def origins(target: Dump) -> list[Origin]:
     return list(compare_dumps(target, GOLDEN, Options()).origins)
 
 
-def test_the_module_that_made_what_differs_first_is_told_after_the_container() -> None:
+def test_the_module_that_made_what_differs_of_what_agrees_is_told_before_the_container() -> None:
     first, second = origins(side(active=WRONG, given=WRONG_OUT, activates=True))
+    assert (first.target, first.golden, first.kind) == (f"{ACT}.output.0", "", OriginKind.NOT_COMPARED)
+    assert "no counterpart" in first.reason and "what it takes in agrees" in first.reason
+    assert second.target == f"{BLOCK}.output.0"
+
+
+def test_a_module_that_takes_in_what_was_not_compared_is_told_after_the_container() -> None:
+    """Between the values that agree and the one that differs the target computes more than this call."""
+    first, second = origins(side(active=WRONG, given=WRONG_OUT, activates=True, scaled=2 * HIDDEN))
     assert first.target == f"{BLOCK}.output.0"
     assert (second.target, second.golden, second.kind) == (f"{ACT}.output.0", "", OriginKind.NOT_COMPARED)
     assert "no counterpart" in second.reason
