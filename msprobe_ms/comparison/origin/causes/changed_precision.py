@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
-from msprobe_ms.comparison.origin.causes.other_precision import hold_several_widths, is_of_two_widths, widths
-from msprobe_ms.comparison.origin.earlier_steps import same_item
+from msprobe_ms.comparison.origin.causes.other_precision import hold_several_widths, is_of_two_widths, were_of_one_width
 from msprobe_ms.comparison.origin.sentences import describe_difference, origin_at
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.support.translation import tr, tr_count
@@ -43,11 +42,9 @@ def _changed(nodes: Sequence[Node], target: Dump, golden: Dump) -> Iterator[tupl
         if node.is_backward or node.is_save or node.is_update:
             continue
         for row in node.rows("parameters", "output"):
-            if is_of_two_widths(row) and row.target is not None and row.golden is not None:
-                before = widths(same_item(target, row.target), same_item(golden, row.golden))
-                if before[0] and before[0] == before[1]:
-                    yield node, row
-                    break
+            if is_of_two_widths(row) and were_of_one_width(row, target, golden):
+                yield node, row
+                break
 
 
 def _origin(row: Row, others: int) -> Origin:

@@ -1,7 +1,8 @@
 """Single calls that compute in another width of float than their counterpart: rounding explains it, nobody meant it.
 
 In mixed precision many calls narrow what they take in, and all is as it should be. Where few do, each is told, but
-for those that lose nothing by it: a mask of zeros and ones is the same in any width.
+for those that lose nothing by it: a mask of zeros and ones is the same in any width. A layer that holds its parameters
+in another width computes in it, though it may cast what it gives out.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import TYPE_CHECKING
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.measuring.tolerances import EXCEPTION, of_several_widths
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
+from msprobe_ms.comparison.origin.earlier_steps import same_item
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.protocols import Found
 from msprobe_ms.comparison.origin.sentences import describe_caller, describe_difference, origin_at
-from msprobe_ms.dump.model import Item
+from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
@@ -32,13 +34,17 @@ class OtherPrecision:
 
     def __init__(self, evidence: Evidence) -> None:
         self._names = exceptional_widths(evidence.nodes)
+        self._first_step = evidence.first_step if self._names else None
 
     def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
-        """Its first output of another width."""
+        """Its first output, or parameter, of another width."""
         if node.name not in self._names or not walk.judges_small_errors(node):
             return None
-        row = next((row for row in node.rows("output") if row.deviation != 0 and is_of_two_widths(row)), None)
-        return None if row is None else Found(node, _origin(row, node))
+        held = (*node.rows("output"), *node.rows("parameters"))
+        row = next((row for row in held if row.deviation != 0 and is_of_two_widths(row)), None)
+        if row is None or (self._first_step is not None and were_of_one_width(row, *self._first_step)):
+            return None  # what changed since the first step is told as that
+        return Found(node, _origin(row, node))
 
 
 def _origin(row: Row, node: Node) -> Origin:
@@ -61,11 +67,11 @@ def _origin(row: Row, node: Node) -> Origin:
 
 
 def exceptional_widths(nodes: list[Node]) -> set[str]:
-    """Return the calls that make floats of another width than their counterpart; none where that is no exception."""
+    """Return the calls that make or hold floats of another width than their counterpart; none if no exception."""
     if not hold_several_widths(nodes):
         return set()
     calls = [node for node in nodes if not (node.is_backward or node.is_save or node.is_update)]
-    narrowed = [node for node in calls if not _are_equal(node, "output")]
+    narrowed = [node for node in calls if not _are_equal(node, "output", "parameters")]
     # What one call narrowed others may hand on, as the layers of a convolutional network in mixed precision do.
     if len(narrowed) > max(1.0, EXCEPTION * len(calls)):
         return set()
@@ -97,14 +103,22 @@ def _takes_in_one_width(node: Node) -> bool:
     return _are_equal(node, "input") or (around is not None and _are_equal(around, "input"))
 
 
-def _are_equal(node: Node, state: str) -> bool:
-    return not any(map(is_of_two_widths, node.rows(state)))
+def _are_equal(node: Node, *states: str) -> bool:
+    return not any(map(is_of_two_widths, node.rows(*states)))
 
 
 def is_of_two_widths(row: Row) -> bool:
     """Whether both sides are floats and one of them is the narrower."""
     mine, other = widths(row.target, row.golden)
     return mine != other
+
+
+def were_of_one_width(row: Row, target: Dump, golden: Dump) -> bool:
+    """Whether both sides held floats of one width there in an earlier step."""
+    if row.target is None or row.golden is None:
+        return False
+    mine, other = widths(same_item(target, row.target), same_item(golden, row.golden))
+    return mine == other != 0
 
 
 def widths(target: Item | None, golden: Item | None) -> tuple[float, float]:

@@ -84,7 +84,7 @@ def _drift(judged: list[Node], drifted: float) -> Origin | None:
             tr("{crossing}: {briefly}", crossing=crossing, briefly=describe_briefly(first)),
         )
         return origin_at(first, reason, kind=OriginKind.DRIFT)
-    if growth.factor > GAIN_IN_DOUBT:  # what is no drift, however much drifted before
+    if growth.factor > GAIN_IN_DOUBT or _is_most(growth, judged):  # what is no drift, however much drifted before
         most = tr("most of the error that accumulates around this call is added here")
         reason = fitting(
             tr("{difference}: {most}", difference=describe_difference(growth.row), most=most),
@@ -97,6 +97,12 @@ def _drift(judged: list[Node], drifted: float) -> Origin | None:
         tr("{crossing}: {briefly}; {look}", crossing=crossing, briefly=describe_briefly(first), look=look),
     )
     return origin_at(first, reason, [tr("it grows most at {growth}", growth=growth)], OriginKind.DRIFT)
+
+
+def _is_most(growth: Growth, judged: list[Node]) -> bool:
+    """Whether error grows more here than at all other calls together, from the tolerance to the most of forward."""
+    most = max((node.ratio_out for node in judged if not node.is_backward), default=0.0)
+    return growth.factor > math.sqrt(most)
 
 
 def _of_waves(node: Node) -> float:
@@ -132,7 +138,8 @@ def steepest(nodes: list[Node]) -> Growth | None:
             continue
         arrived = None if node.comes_out_right else worst(node.rows("input"))
         given = worst(node.rows(*RESULTS))
-        for row, before in ((arrived, seen), (given, max(1.0, node.ratio_taken))):
+        inside = (each.ratio_out for each in node.children)  # what grew there is not added by the code around it
+        for row, before in ((arrived, seen), (given, max(1.0, node.ratio_taken, *inside))):
             after = error_ratio(row) if row is not None else 0.0
             if row is not None and after > before and (found is None or after / before > found.factor):
                 found = Growth(row, before, after)

@@ -27,6 +27,15 @@ class TestWidths:
         assert "its output.0 is Float16 against Float32, unlike almost every other call" in found.reason
         assert found.required_tolerance == 3e-4
 
+    def test_a_layer_that_holds_its_weight_in_half_precision_is_named_though_it_casts_its_result(self) -> None:
+        pairs = self.calls(0)
+        weight = node("Cell.7.Dense.forward.0", parameters_weight=REST).rows[0]
+        assert weight.target is not None
+        pairs[7].rows.insert(1, Row(weight.target._replace(dtype="Float16"), weight.golden, None, 3e-4, 4e-3))
+        found = only(*pairs)
+        assert (found.kind, found.target) == ("precision", "Cell.7.Dense.forward.0.parameters.weight")
+        assert "its parameters.weight is Float16 against Float32, unlike almost every other call" in found.reason
+
     def test_a_network_that_hands_on_what_its_first_layer_narrowed_is_in_mixed_precision(self) -> None:
         pairs = self.calls(20)
         for pair in pairs[1:]:

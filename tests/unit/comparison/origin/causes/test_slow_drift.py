@@ -30,12 +30,22 @@ class TestDrift:
     def test_the_place_where_it_grows_most_is_told_with_it(self) -> None:
         found = only(
             node("Cell.a.L.forward.0", input_0=0.5, output_0=1.5),
-            node("Cell.b.L.forward.0", None, (7.0, 2.0), input_0=1.5, output_0=3.0),
-            node("Cell.c.L.forward.0", None, (8.0, 2.0), input_0=3.0, output_0=24.0),
+            node("Cell.b.L.forward.0", None, (7.0, 2.0), input_0=1.5, output_0=6.0),
+            node("Cell.c.L.forward.0", None, (8.0, 2.0), input_0=6.0, output_0=28.0),
         )
         assert (found.kind, found.target) == ("drift", "Cell.a.L.forward.0.output.0")
         assert found.reason.endswith("look where it grows most")
-        assert found.details == ("it grows most at Cell.c.L.forward.0.output.0, from 3 to 24 times its tolerance",)
+        assert found.details == ("it grows most at Cell.c.L.forward.0.output.0, from 6 to 28 times its tolerance",)
+
+    def test_the_call_at_which_it_grows_more_than_at_all_others_is_told_itself(self) -> None:
+        found = only(
+            node("Cell.a.L.forward.0", input_0=0.5, output_0=1.5),
+            node("Cell.b.L.forward.0", None, (7.0, 2.0), input_0=1.5, output_0=3.0),
+            node("Cell.c.L.forward.0", BLOCK, (8.0, 2.0), input_0=3.0, output_0=24.0),
+            node(BLOCK, None, (8.0, 2.0), input_0=3.0, output_0=24.0),
+        )
+        assert (found.kind, found.target) == ("drift", "Cell.c.L.forward.0.output.0")
+        assert found.reason.endswith("is added here")
 
     def test_a_jump_after_drift_too_far_to_be_judged_is_where_the_error_begins(self) -> None:
         found = only(
