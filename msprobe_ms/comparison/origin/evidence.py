@@ -15,8 +15,9 @@ from msprobe_ms.comparison.origin.connected_nodes import nodes_of
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.local_bounds import SmallRows, small_rows
 from msprobe_ms.comparison.origin.nodes import Node
+from msprobe_ms.comparison.origin.same_optimizer import apart_by_updates
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
-from msprobe_ms.comparison.origin.updates import Place, Update, apart_at_most, apart_by_updates, place_of, updates_since
+from msprobe_ms.comparison.origin.updates import Place, Update, apart_at_most, place_of, updates_since
 from msprobe_ms.dump.model import Dump, Entry
 
 #: Times that a deviation may be larger than the one that sketches of updates estimate: 2.3 was seen, of some hundred

@@ -33,6 +33,17 @@ _KNOWN = 50.0
 _EPSILON, _SMALLER = 1e-8 / math.sqrt(0.001), 3.0
 #: Gradients of the step before that are further apart than this have set the updates apart themselves.
 _SAME_GRADIENT = 0.02
+#: Part by which the updates of one parameter may differ where its gradients agree; 0.4 was seen in healthy trainings.
+_APART = 0.5
+#: Updates whose norms, as sketches estimate them, differ by no more times may be of one size.
+_ONE_SIZE = 2.0
+#: Times that two updates may be further apart than their directions make them, as sketches estimate it.
+_CHANCE = 1.4
+#: Elements from which on the largest tells how many others are rounding.
+_MANY = 1_000
+#: Times that sketches may show a step larger than a full one; which part of an update that fades must lie in the
+#: direction of the other, where all of it does, and which part must be no multiple of it.
+_FULL, _ALIKE, _FADING = 1.5, 0.5, 0.2
 
 
 class Update(NamedTuple):
@@ -42,7 +53,7 @@ class Update(NamedTuple):
     ``held``      the golden's parameter before
     ``rounding``  the norm that rounding may leave of no update at all
     ``slope``     root mean square of the golden's gradient in the step before; None where it was not recorded
-    ``same_gradient``  whether the gradients agreed in the step before; so they are taken to where not recorded
+    ``gradients`` both sides' gradients in the step before, as sketches; None where one was not recorded
     ``may_be_rounding``  the share of the elements whose gradient in the step before may have been rounding
     """
 
@@ -53,7 +64,7 @@ class Update(NamedTuple):
     held: Vector
     rounding: float
     slope: float | None
-    same_gradient: bool
+    gradients: tuple[Vector, Vector] | None = None
     may_be_rounding: float = 1.0
 
     @property
@@ -83,13 +94,34 @@ class Update(NamedTuple):
     @property
     def apart(self) -> float:
         """By which part of the larger the two differ."""
-        larger = max(sketch.norm(self.ours), sketch.norm(self.theirs))
-        return sketch.distance(self.ours, self.theirs) / larger if larger else 0.0
+        return _part_apart(self.ours, self.theirs)
 
     @property
     def beside_factor(self) -> float:
         """Which part of the target's update is not the golden's times the factor."""
         return sketch.distance(self.ours, self.factor * self.theirs) / sketch.norm(self.ours)
+
+    @property
+    def gradient_apart(self) -> float:
+        """By which part of the larger the gradients differed in the step before; 0 where one was not recorded."""
+        return _part_apart(*self.gradients) if self.gradients is not None else 0.0
+
+    @property
+    def same_gradient(self) -> bool:
+        """Whether the gradients agreed in the step before; so they are taken to where not recorded."""
+        return self.gradient_apart <= _SAME_GRADIENT
+
+    @property
+    def follows_gradient(self) -> bool:
+        """Whether the two differ by no more than the gradients did in the step before, in direction and in size.
+
+        An optimizer makes steps in proportion to the gradient, or of one size.
+        """
+        if self.gradients is None or self.apart > _CHANCE * self.gradient_apart:
+            return False
+        smaller, larger = sorted(self.sizes)
+        less, more = sorted(map(sketch.norm, self.gradients))
+        return larger * less <= _ONE_SIZE * smaller * more
 
     @property
     def by_epsilon(self) -> float:
@@ -142,25 +174,6 @@ class Update(NamedTuple):
         return "target" if ours < theirs else "golden"
 
 
-#: Optimizers do the same when the updates of three quarters of all parameters differ by no more than this part: in
-#: healthy trainings of common networks by 0.08 at most, under another weight decay by 0.6 at least (that of vectors,
-#: which are a good half of all, is often hardly felt).
-_SAME, _QUARTERS = 0.2, 0.75
-#: Part by which the updates of one parameter may differ where its gradients agree; 0.4 was seen in healthy trainings.
-_APART = 0.5
-
-#: Updates whose norms, as sketches estimate them, differ by no more times may be of one size.
-_ONE_SIZE = 2.0
-#: Times that two updates may be further apart than their directions make them, as sketches estimate it.
-_CHANCE = 1.4
-#: Elements from which on the largest tells how many others are rounding.
-_MANY = 1_000
-#: Times that sketches may show a step larger than a full one; which part of an update that fades must lie in the
-#: direction of the other, where all of it does, and which part must be no multiple of it.
-_FULL, _ALIKE, _FADING = 1.5, 0.5, 0.2
-#: Updates that tell whether an optimizer divides by the size of gradients.
-_SEVERAL = 4
-
 #: A module's parameter: name of the module's calls without direction, path of the parameter.
 Place = tuple[str, tuple[str, ...]]
 
@@ -169,45 +182,6 @@ def place_of(row: Row) -> Place:
     """Return whose parameter a row is, the same for all calls of its module."""
     item = row.target
     return (item.entry.partition(".forward.")[0], item.path) if item is not None else ("", ())
-
-
-def apart_by_updates(updates: Sequence[Update]) -> dict[Place, float]:
-    """Return by how much of each parameter its two updates differ, where both optimizers do the same; else {}.
-
-    They do where they make the same of gradients that agree. What they make of gradients that differ, as noise does,
-    may differ: what is wrong with these is told in the step before. So may what Adam makes of gradients near epsilon.
-    """
-    apart = [max(0.0, each.apart - each.by_epsilon) for each in updates if each.same_gradient and each.is_known]
-    if not apart or float(np.quantile(apart, _QUARTERS)) > _SAME:
-        return {}
-    normalised = are_normalised(updates)
-    full = max((max(each.step_sizes) for each in updates if each.is_known and each.is_steady), default=0.0)
-    known = [
-        each
-        for each in updates
-        if not each.same_gradient
-        or each.is_steady
-        or (normalised and each.is_known and (each.is_of_rounding or each.fades(full)))
-    ]
-    sizes = ((each, sketch.norm(each.held + each.theirs)) for each in known)
-    # Beside zeros that stay zeros any difference is infinite.
-    return {
-        place_of(each.row): sketch.distance(each.ours, each.theirs) / size if size else math.inf for each, size in sizes
-    }
-
-
-def are_normalised(updates: Sequence[Update]) -> bool:
-    """Whether the optimizer divides by the size of gradients, as Adam does: then updates are more alike than these.
-
-    Such an optimizer makes steps of full size, in any direction, of elements whose gradient is rounding.
-    """
-    known = [each for each in updates if each.is_known and each.slope]
-    if len(known) < _SEVERAL:
-        return False
-    counts = [math.sqrt(max(1, element_count(each.row.golden))) for each in known if each.row.golden is not None]
-    sizes = np.log([sketch.norm(each.theirs) / count for each, count in zip(known, counts, strict=True)])
-    slopes = np.log([each.slope or 1.0 for each in known])
-    return bool(np.std(sizes) < np.std(sizes - slopes))
 
 
 def apart_at_most(nodes: Sequence[Node], target: Dump, golden: Dump) -> dict[Place, float]:
@@ -248,7 +222,7 @@ def updates_since(nodes: Sequence[Node], target: Dump, golden: Dump) -> Iterator
             rounding = share_of_rounding(slopes[1]) if slopes[1] is not None else 1.0
             update = _update(row, same_item(target, row.target), same_item(golden, row.golden))
             if update is not None:
-                yield update._replace(slope=slope, same_gradient=_agree(*slopes), may_be_rounding=rounding)
+                yield update._replace(slope=slope, gradients=_both(*slopes), may_be_rounding=rounding)
 
 
 def share_of_rounding(gradient: Item) -> float:
@@ -272,14 +246,18 @@ def _update(row: Row, our_past: Item | None, their_past: Item | None) -> Update 
         return None
     ours, before, theirs, held = (vector for vector in vectors if vector is not None)
     rounding = ROUNDING * epsilon * max(map(sketch.norm, (ours, before, theirs, held)))
-    return Update(row, ours - before, theirs - held, before, held, rounding, None, same_gradient=True)
+    return Update(row, ours - before, theirs - held, before, held, rounding, slope=None)
 
 
-def _agree(ours: Item | None, theirs: Item | None) -> bool:
+def _both(ours: Item | None, theirs: Item | None) -> tuple[Vector, Vector] | None:
     mine, other = _sketched(ours), _sketched(theirs)
-    if mine is None or other is None:
-        return True
-    return sketch.distance(mine, other) <= _SAME_GRADIENT * max(sketch.norm(mine), sketch.norm(other))
+    return None if mine is None or other is None else (mine, other)
+
+
+def _part_apart(one: Vector, other: Vector) -> float:
+    """The distance of two vectors as a part of the larger; 0 of zeros."""
+    larger = max(sketch.norm(one), sketch.norm(other))
+    return sketch.distance(one, other) / larger if larger else 0.0
 
 
 def _sketched(item: Item | None) -> Vector | None:

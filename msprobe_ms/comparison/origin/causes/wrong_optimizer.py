@@ -91,9 +91,7 @@ def _of_result(node: Node, inputs: Mapping[str, Row]) -> Origin | None:
         return None
     ours, held, theirs, golden_held = (vector for vector in vectors if vector is not None)
     rounding = ROUNDING * parse_dtype(after.target.dtype).epsilon * max(map(sketch.norm, (held, golden_held)))
-    update = Update(
-        after, ours - held, theirs - golden_held, held, golden_held, rounding, slope=None, same_gradient=True
-    )
+    update = Update(after, ours - held, theirs - golden_held, held, golden_held, rounding, slope=None)
     if update.left_alone_by:
         reason = tr(
             "the {left_alone_by} does not update this parameter, though it is given the same gradient",
