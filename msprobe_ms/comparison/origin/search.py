@@ -105,6 +105,8 @@ def _walked(evidence: Evidence, watched: Collection[Row] = ()) -> Walk:
 
 #: Rows of which it is kept what explanations allowed.
 _ASKED = 2_000
+#: Times that a value may be further apart than the result that it is: sketches show it otherwise in another shape.
+_HANDED_ON = 2.0
 #: Layers that were equal to the bit from which on the two dumps are of one machine.
 _EQUALS = 3
 
@@ -245,12 +247,22 @@ class Walk:
     def _limit(self, row: Row, node: Node) -> float | None:
         """The deviation that error that comes in explains of what a call is known to compute otherwise; None: any."""
         if row.state != "output":
-            return None
+            return self._handed_on(row, node)
         limits = (
+            self._handed_on(row, node),
             self.settings.limit(row, node, agreed_at_first=self.agreed_at_first(row)),
             self._wrong_at_first.limit(row, node),
         )
         return min((each for each in limits if each is not None), default=None)
+
+    def _handed_on(self, row: Row, node: Node) -> float | None:
+        """The deviation of a value that is an earlier result on the golden side, and should be on the target side."""
+        if self.origins or self.doubted or node.is_backward or row.state not in ("input", "output"):
+            return None
+        source = self.evidence.unrecorded.handed_on(node, row)
+        if source is None or source.deviation is None:
+            return None
+        return _HANDED_ON * source.deviation + (row.held_to or 0.0)
 
     def _still_beside_others(self, explanation: Surveyed) -> Mapping[Row, tuple[Node, Allowance]]:
         """What a survey found, but for values of forward that stood beside their counterparts in the first step."""
@@ -342,9 +354,14 @@ class Walk:
         """The largest error ratio that may hide in what a single layer takes in.
 
         A normalisation makes small rows as large as the others: what they hide hardly shows in the whole they are part
-        of, so that it may be as large as anything computed before.
+        of, so that it may be as large as anything computed before. Nothing is hidden of a linear layer or an activation
+        where all elements that it takes in were compared.
         """
-        return self.largest_ratio if node.kind is Kind.NORM else self.largest_ratio_before(node)
+        if node.kind is Kind.NORM:
+            return self.largest_ratio
+        if node.kind in (Kind.LINEAR, Kind.ACTIVATION) and not node.children and is_compared_whole(node):
+            return min(self.largest_ratio_before(node), node.ratio_taken)
+        return self.largest_ratio_before(node)
 
     def hold_to_negligible(self, node: Node) -> None:
         """Hold the rows of an origin to less than their tolerance where all was equal to the bit so far."""

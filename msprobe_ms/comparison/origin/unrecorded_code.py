@@ -108,6 +108,18 @@ class UnrecordedCode:
         last = self._last_before(node, row)
         return tr("between {last} and {name}", last=last, name=node.name) if last else ""
 
+    def handed_on(self, node: Node, row: Row) -> Row | None:
+        """The last result before ``node`` that is this value of it on the golden side, but none on the target side.
+
+        What a call gives out is handed on where a call inside it made it.
+        """
+        wanted = fingerprint(row, GOLDEN)
+        made = self._made[GOLDEN].last_before(node, wanted, ()) if wanted is not None else None
+        if made is None or wanted is None or (row.state != "input" and node not in made.ancestors()):
+            return None
+        source = _holds(made, "output", wanted, GOLDEN)
+        return None if source is None or fingerprint(source) in map(fingerprint, node.rows(row.state)) else source
+
     def _source(self, node: Node, row: Row, side: Side) -> _Source | None:
         """The nearest earlier place at which ``side`` has this very tensor."""
         wanted = fingerprint(row, side)

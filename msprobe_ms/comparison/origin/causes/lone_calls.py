@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint, fingerprint_of
-from msprobe_ms.comparison.model import Origin, OriginKind
+from msprobe_ms.comparison.model import Origin, OriginKind, Row
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_all_elements, worst
 from msprobe_ms.comparison.origin.sentences import origin_at
 from msprobe_ms.comparison.origin.stages import stage_of
@@ -71,7 +71,8 @@ class LoneCalls:
         modules = [entry for entry in calls if _is_module(entry)]
         agreeing = self._agreeing(modules)
         alone = self._makers(modules, agreeing)[:_TOLD]
-        culprit = next((each for each in alone if shown is not None and _made_it(each, shown, agreeing)), None)
+        differs = worst(node.rows(*RESULTS) if shown is None else shown.rows("input"))
+        culprit = next((each for each in alone if _made_it(each, differs, agreeing)), None)
         if shown is not None:
             alone += [entry for entry in self._around(shown) if entry not in alone]
         joined = [each for each in _before(shown, beside) if _is_unseen(each)][:_TOLD]
@@ -91,7 +92,9 @@ class LoneCalls:
         if not wanted:  # as nearly always
             return set()
         rows = (row for pair in self._evidence.pairs if pair.matched for row in pair.rows)
-        agreeing = (fingerprint(row) for row in rows if row.deviation is not None and error_ratio(row) <= 1)
+        # What an origin explains agrees no more than the origin does.
+        agree = (row for row in rows if row.deviation is not None and row.deviation <= (row.tolerance or 0.0))
+        agreeing = map(fingerprint, agree)
         return {each for each in agreeing if each is not None and each in wanted}
 
     def _makers(self, modules: Sequence[Entry], agreeing: set[Fingerprint]) -> list[Entry]:
@@ -109,10 +112,10 @@ class LoneCalls:
         ]
 
 
-def _made_it(entry: Entry, shown: Node, agreeing: set[Fingerprint]) -> bool:
-    """Whether a call gives out what ``shown`` takes in and what differs, and takes in nothing but what agrees."""
-    row, taken = worst(shown.rows("input")), set(_taken(entry))
-    return row is not None and fingerprint(row) in set(_results(entry)) and bool(taken) and taken <= agreeing
+def _made_it(entry: Entry, differs: Row | None, agreeing: set[Fingerprint]) -> bool:
+    """Whether a call gives out the value that differs, and takes in nothing but what agrees."""
+    taken = set(_taken(entry))
+    return differs is not None and fingerprint(differs) in set(_results(entry)) and bool(taken) and taken <= agreeing
 
 
 def _has_missing_gradient(found: Sequence[tuple[float, Origin]]) -> bool:

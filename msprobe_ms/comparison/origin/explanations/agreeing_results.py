@@ -29,7 +29,8 @@ _DRIFT, _FAR_FROM_DRIFT = 2.0, 10.0
 class _Given:
     """The largest error ratio of what modules gave out before a node, as far as it grew by drift; 1 at least.
 
-    What is further apart than a call makes of what it takes in is no drift, nor is what comes after it on that account.
+    What is further apart than a call makes of what it takes in is no drift, nor is what comes after it on that account:
+    neither far beyond anything before, nor at a call that takes in hardly any error.
     """
 
     def __init__(self, nodes: Iterable[Node]) -> None:
@@ -37,13 +38,19 @@ class _Given:
         for node in nodes:
             if not node.is_module or node.ratio_out <= self._largest[-1]:
                 continue
-            if node.ratio_out > GAIN_IN_DOUBT * self._largest[-1]:
+            if node.ratio_out > GAIN_IN_DOUBT * min(self._largest[-1], _taken(node)):
                 break
             self._orders.append(node.order)
             self._largest.append(node.ratio_out)
 
     def before(self, node: Node) -> float:
         return self._largest[bisect_left(self._orders, node.order) - 1]
+
+
+def _taken(node: Node) -> float:
+    """The largest error ratio that a module takes in, or that comes into being inside it; of a net a tolerance."""
+    inside = max((each.ratio_out for each in node.children), default=0.0)
+    return max(node.ratio_taken, inside, 1.0 if node.parent is None else 0.0)
 
 
 class AgreeingResults(Surveyed):

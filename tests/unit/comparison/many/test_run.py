@@ -52,11 +52,11 @@ def test_a_compiled_function_alone_outside_a_graph_is_no_divergence(
 def test_updates_that_a_graph_shows_set_apart_what_it_hands_to_the_code_outside(
     tmp_path: Path, updated: bool, verdict: Verdict
 ) -> None:
-    """``loss(jitted_network(x).reshape(…))``: parameters are recorded inside the graph alone."""
+    """``loss(jitted_network(x).reshape(…))``: parameters are recorded in the graph alone, not its last layer."""
     for step in (0, 1):
         for side in ("target", "golden"):
             apart = step == 1 and side == "target"
-            result = (INPUT + np.float32(0.5)) * np.float32(1 + (6e-5 if apart else 0.0))
+            result = (INPUT + np.float32(0.25)) * np.float32(1 + (6e-5 if apart else 0.0))
             weight = leaf(INPUT * np.float32(1 + (1e-5 if apart and updated else 0.0)))
             layers = {name: {**each, "parameters": {"weight": weight}} for name, each in graph().items()}
             shown = {**leaf(result), "Sketch": encode(sketch(result), result.dtype)}

@@ -140,7 +140,8 @@ def test_operands_that_stood_beside_others_in_the_first_step_tell_nothing() -> N
     name = "Tensor.sub.0.forward"
 
     def make(drift: float, wrong: float) -> Dump:
-        taken = [("input.0", X), ("input.1", OTHER)] if drift else [("input.0", OTHER), ("input.1", X)]
+        given = OTHER + drift * SECOND
+        taken = [("input.0", X), ("input.1", given)] if drift else [("input.0", given), ("input.1", X)]
         return step(name, drift, taken, WEIGHT + drift * ERROR)
 
     assert found(make, 0.0) == []

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from compare_nodes import assert_short
 from compare_parts import dump, tensor
 
+from msprobe_ms.arrays.sketch import encode, sketch
 from msprobe_ms.comparison.model import Origin
 from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump, Item
@@ -199,3 +202,68 @@ def test_two_outputs_of_one_call_taken_the_other_way_round() -> None:
 
     (origin,) = origins(side(3.0), side(8.0))
     assert origin.details[0] == "the target takes output.0 of Functional.split.0.forward (agrees), the golden output.1"
+
+
+RANDOM = np.random.default_rng(17)
+X, MADE, TIME, EMBEDDED = (RANDOM.standard_normal((8, 16)) for _ in range(4))
+TWICE = "Cell.time.b.Embedder.forward.0"
+
+
+def drifted(*calls: tuple[str, dict[str, np.ndarray], str | None], by: float) -> Dump:
+    """Calls after an embedding that has drifted by several tolerances, which may reach any of them."""
+    time = {"input.0": X, "output.0": TIME * (1 + by / 10)}
+    twice = {"input.0": time["output.0"], "output.0": EMBEDDED * (1 + by)}
+    every = [("Cell.time.a.Embedder.forward.0", time, None), (TWICE, twice, None), *calls]
+    items = [
+        tensor(
+            place,
+            values.astype(np.float32),
+            name,
+            sketch=encode(sketch(values.astype(np.float32)), np.dtype(np.float32)),
+        )
+        for name, places, _ in every
+        for place, values in places.items()
+    ]
+    made = dump(items)
+    for name, _, parent in every:
+        made.entries[name].parent = parent
+    return made
+
+
+@pytest.mark.parametrize(("factor", "found"), [(1.0, []), (1.0003, ["Cell.up.Block.forward.0.output.0"])])
+def test_a_block_whose_result_the_golden_hands_on_as_a_call_inside_made_it_adds_nothing(
+    factor: float, found: list[str]
+) -> None:
+    def side(factor: float, by: float) -> Dump:
+        block, embedded = "Cell.up.Block.forward.0", EMBEDDED * (1 + by)
+        inside = ("Cell.up.last.Part.forward.0", {"input.0": X, "output.0": MADE}, block)
+        return drifted(inside, (block, {"input.0": X, "input.1": embedded, "output.0": factor * MADE}, None), by=by)
+
+    assert [each.target for each in origins(side(factor, 5e-5), side(1.0, 0.0))] == found
+
+
+@pytest.mark.parametrize(("factor", "found"), [(1.0, []), (1.0003, ["Cell.next.Part.forward.0.input.0"])])
+def test_what_the_golden_hands_on_from_one_call_to_the_next_differs_by_no_more_than_it_did(
+    factor: float, found: list[str]
+) -> None:
+    def side(factor: float, by: float) -> Dump:
+        first = ("Cell.first.Part.forward.0", {"input.0": X, "output.0": MADE}, None)
+        return drifted(first, ("Cell.next.Part.forward.0", {"input.0": factor * MADE, "output.0": X}, None), by=by)
+
+    assert [each.target for each in origins(side(factor, 5e-5), side(1.0, 0.0))] == found
+
+
+@pytest.mark.parametrize(("error", "found"), [(1e-7, []), (1e-4, ["Cell.fc.Dense.forward.0.output.0"])])
+def test_a_drift_elsewhere_explains_nothing_of_a_layer_all_of_whose_inputs_were_compared(
+    error: float, found: list[str]
+) -> None:
+    weight, rounding, noise = (RANDOM.standard_normal(shape) for shape in ((16, 16), (8, 16), (8, 16)))
+
+    def side(error: float, by: float) -> Dump:
+        block, name = "Cell.Block.forward.0", "Cell.fc.Dense.forward.0"
+        taken = X + by / 10 * rounding
+        values = {"input.0": taken, "parameters.weight": weight, "output.0": taken @ weight.T + 4 * error * noise}
+        embedded = {"input.0": EMBEDDED * (1 + by), "output.0": MADE}
+        return drifted((name, values, block), (block, embedded, None), by=by)
+
+    assert [each.target for each in origins(side(error, 5e-5), side(0.0, 0.0))] == found

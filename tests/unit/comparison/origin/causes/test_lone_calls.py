@@ -17,6 +17,7 @@ from msprobe_ms.dump.model import Dump
 _RANDOM = np.random.default_rng(8)
 X, HIDDEN, ACTIVE, WRONG, OUT, WRONG_OUT = (_RANDOM.standard_normal((4, 16)).astype(np.float32) for _ in range(6))
 BLOCK, WIDEN, ACT = "Cell.mlp.MLP.forward.0", "Cell.mlp.up.Widen.forward.0", "Cell.mlp.up.act.GELU.forward.0"
+NEXT = "Cell.next.Dense.forward.0"
 
 
 def side(
@@ -122,3 +123,28 @@ def test_a_module_around_the_call_where_it_shows_is_told_unless_it_was_given_it(
     assert found[0].target == f"{BLOCK}.output.0"
     alone = [each.target for each in found if each.kind == OriginKind.NOT_COMPARED]
     assert alone == ([] if given_it else ["Cell.mlp.head.Head.forward.0.output.0"])
+
+
+def test_the_module_whose_result_the_container_hands_on_is_told_before_it() -> None:
+    def last(active: np.ndarray, *, activates: bool) -> Dump:
+        """A layer, and a GELU whose result is that of the MLP."""
+        values = {"Cell.mlp.fc.Dense.forward.0": (X, HIDDEN)} | ({ACT: (HIDDEN, active)} if activates else {})
+        values[BLOCK] = (X, active)
+        made = dump([tensor(f"{state}.0", values[name][place], name) for name in values
+                     for place, state in enumerate(("input", "output"))])  # fmt: skip
+        for name in values:
+            made.entries[name].parent = BLOCK if name != BLOCK else None
+        return made
+
+    first, second = compare_dumps(last(WRONG, activates=True), last(ACTIVE, activates=False), Options()).origins
+    assert (first.target, second.target) == (f"{ACT}.output.0", f"{BLOCK}.output.0")
+
+
+def test_what_stands_beside_another_value_does_not_agree() -> None:
+    """A later layer takes in the result of the GELU, and gives out the same whatever that is."""
+    target = side(active=WRONG, given=WRONG_OUT, activates=True)
+    golden = side(active=ACTIVE, given=OUT, activates=False)
+    for made, active in ((target, WRONG), (golden, ACTIVE)):
+        made.entries |= dump([tensor("input.0", active, NEXT), tensor("output.0", OUT, NEXT)]).entries
+    found = compare_dumps(target, golden, Options()).origins
+    assert found[0].target == f"{ACT}.output.0"

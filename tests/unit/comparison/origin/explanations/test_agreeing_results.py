@@ -51,6 +51,16 @@ def test_a_module_that_passes_on_what_it_takes_in_computes_nothing(
     assert origins(call, node(NEXT, None, (7.0, 3.0), input_0=REST, output_0=REST)) == found
 
 
+def test_a_jump_of_what_agrees_is_no_drift_by_which_later_results_may_be_apart() -> None:
+    """Of a layer whose result is a little off the next one gives out half of that, as it adds to what it takes in."""
+    net, mask = "Cell.net.Net.forward.0", {"input_mask": math.inf}
+    wrong = node("Cell.net.0.Layer.forward.0", net, (5.0, 2.0), given=(6.0, 3.0), input_0=0.0, **mask, output_0=26.0)
+    later = node("Cell.net.1.Layer.forward.0", net, (6.0, 3.0), given=(7.0, 4.0), input_0=26.0, **mask, output_0=14.0)
+    norm = node("Cell.net.norm.Norm.forward.0", net, (7.0, 4.0), given=(8.0, 5.0), input_0=14.0, output_0=13.0)
+    whole = node(net, None, (5.0, 2.0), given=(8.0, 5.0), input_0=0.0, output_0=13.0)
+    assert origins(wrong, later, norm, whole) == ["Cell.net.0.Layer.forward.0.output.0"]
+
+
 def test_a_mask_made_anew_before_a_call_that_agrees_is_no_origin_of_the_module_around() -> None:
     """A layer that is given the mask of all layers, and makes its own of it before its attention."""
     name = "Cell.layers.0.Layer.forward.0"
