@@ -28,6 +28,7 @@ from msprobe_ms.comparison.pairing.automatic.outline import Node, Outline, outli
 from msprobe_ms.comparison.pairing.automatic.scores import ModuleScores
 from msprobe_ms.comparison.pairing.automatic.siblings import pair_alike
 from msprobe_ms.comparison.pairing.automatic.swapped_weights import doubted, find_exchanged, put_right
+from msprobe_ms.comparison.pairing.automatic.uncrossed import uncrossed
 from msprobe_ms.dump.model import Dump, knows_root
 from msprobe_ms.support.errors import MappingError
 from msprobe_ms.support.files import DEFAULT, replacing
@@ -223,11 +224,11 @@ def write_alignment(target: Dump, golden: Dump, output: Path, ending: str) -> tu
 def align_outlines(ours: Outline, theirs: Outline) -> Alignment:
     """Align two outlines as ``align_modules`` does two dumps."""
     evidence = ModuleScores(ours, theirs)
-    layers = match_layers(evidence)
+    layers = uncrossed(evidence, match_layers(evidence))
     if exchanged := find_exchanged(evidence, layers):
         ours = put_right(ours, exchanged)
         evidence = ModuleScores(ours, theirs)
-        layers = doubted(match_layers(evidence), exchanged)
+        layers = doubted(uncrossed(evidence, match_layers(evidence)), exchanged)
     layers = enclosing(evidence, layers)
     fused = find_fused(ours, theirs, _sure(layers))
     inner = match_inner(evidence, _sure(layers), fused)
