@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msprobe_ms.comparison.model import Pair
 from msprobe_ms.comparison.origin.nodes import Node
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, is_loss
+from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, is_fused, is_loss, parts_named
 
 
 def nodes_of(pairs: Sequence[Pair]) -> list[Node]:
@@ -39,10 +39,9 @@ def _connect(nodes: list[Node], pairs: Sequence[Pair]) -> None:
         node.parent = by_name.get(parent or "")
         parsed = node.parsed
         if parsed is not None and parsed.is_module:
-            if parsed.direction == FORWARD:
-                forwards[parsed.name].append(node)
-            elif parsed.direction == BACKWARD:
-                backwards[parsed.name].append(node)
+            calls = {FORWARD: forwards, BACKWARD: backwards}.get(parsed.direction, defaultdict(list))
+            for module in _modules(parsed.name):
+                calls[module].append(node)
     _break_rings(nodes)
     for node in nodes:
         if node.parent is not None:
@@ -59,6 +58,11 @@ def _connect(nodes: list[Node], pairs: Sequence[Pair]) -> None:
                 node.context, counterpart.gradients = (counterpart,), node
         elif parsed.direction == PARAMETERS_GRAD:
             node.context = [*forwards[parsed.name], *backwards[parsed.name]]
+
+
+def _modules(name: str) -> Collection[str]:
+    """The modules that a call is of: of layers that are one on the other side, each of them as well."""
+    return {name, *parts_named(name)} if is_fused(name) else (name,)
 
 
 def _break_rings(nodes: list[Node]) -> None:

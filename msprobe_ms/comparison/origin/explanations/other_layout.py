@@ -53,7 +53,8 @@ class OtherLayout(Surveyed):
                 self.let_pass(row, node)
                 compared.discard(place_of(row))
         for row, node in differing:
-            of_gradient = row.state == "parameters_grad" and _holds_the_same_values(row, 0.0)
+            drift = _DRIFT * max((each.deviation for each in node.context), default=0.0)
+            of_gradient = row.state == "parameters_grad" and _holds_the_same_values(row, drift)
             if of_gradient and _place_of_gradient(row) not in compared:
                 self.let_pass(row, node)
 

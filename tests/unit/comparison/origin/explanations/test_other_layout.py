@@ -61,6 +61,14 @@ def test_where_the_weight_was_not_compared_its_gradient_may_be_the_other_way_rou
     assert origin.state == "parameters_grad"
 
 
+@pytest.mark.parametrize(("drift", "passes"), [(3e-4, True), (3e-5, False)])
+def test_a_gradient_the_other_way_round_has_drifted_as_far_as_what_it_is_made_of(drift: float, *, passes: bool) -> None:
+    target = side("mindspore", WEIGHT.T.copy(), np.float32(1 + 4e-4) * GRADIENT.T, given=np.float32(1 + drift) * Y)
+    comparison = compared(target, side("pytorch", None, GRADIENT))
+    (row,) = (each for each in comparison.rows if each.state == "parameters_grad")
+    assert (row.explained_by == "other layout") == passes
+
+
 @pytest.mark.parametrize(
     ("wrong", "state"),
     [
