@@ -134,8 +134,9 @@ def _is_planted(origin: Origin, fault: dict[str, Any], step: _Step) -> bool:
     entry = entry_of(origin.target, step.target)
     module = module_of(entry, step.target) if entry is not None else _fused_module(origin.target)
     if seen == "module":
-        # Of layers that are one on the other side, their name is that of all: `attn.q + k + v`.
-        return module == place or (module is not None and place in _parts(module))
+        # Layers that are one on the other side have the name of all, `attn.q + k + v`, which tells what holds them too.
+        parts = _parts(module) if module is not None else []
+        return module == place or place in parts or any(part.startswith(f"{place}.") for part in parts)
     if seen == "inside":
         around = place + "."
         return module is not None and any(
