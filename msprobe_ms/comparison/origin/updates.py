@@ -112,6 +112,12 @@ class Update(NamedTuple):
         return self.gradient_apart <= _SAME_GRADIENT
 
     @property
+    def same_size_of_gradient(self) -> bool:
+        """Whether the gradients were of one size in the step before, in whatever direction each; or not recorded."""
+        less, more = sorted(map(sketch.norm, self.gradients or (self.ours, self.ours)))
+        return self.same_gradient or more <= _ONE_SIZE * less
+
+    @property
     def follows_gradient(self) -> bool:
         """Whether the two differ by no more than the gradients did in the step before, in direction and in size.
 

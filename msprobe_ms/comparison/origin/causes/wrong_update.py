@@ -1,6 +1,7 @@
 """Updates that differ though gradients agree: a setting of the optimizer, or parameters that one side leaves alone.
 
 A parameter whose gradient is rounding noise is updated otherwise by right. So what counts is what most of them say.
+But no optimizer leaves a parameter exactly as it is whose gradient is as large as the other side's, noise or not.
 """
 
 from __future__ import annotations
@@ -47,6 +48,11 @@ class WrongUpdate:
 
     def __init__(self, evidence: Evidence) -> None:
         self._updates = [each for each in evidence.updates if each.same_gradient]
+        self._left_alone = [
+            each
+            for each in evidence.updates
+            if not each.same_gradient and each.same_size_of_gradient and each.left_alone_by
+        ]
         self._count = len(evidence.updates)
 
     def find(self) -> list[Origin]:
@@ -56,7 +62,7 @@ class WrongUpdate:
             for reason in (_of_factor(known), _of_decay(known), _of_another_rule(known)):
                 if reason:
                     return [origin_at(known[0].row, reason, [self._left(known)], kind=OriginKind.UPDATE)]
-        return _exceptions(self._updates)
+        return _exceptions([*self._updates, *self._left_alone])
 
     def _left(self, known: Sequence[Update]) -> str:
         """How many parameters have no say, and why."""
