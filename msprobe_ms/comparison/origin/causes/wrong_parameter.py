@@ -18,7 +18,7 @@ from msprobe_ms.comparison.origin.sentences import (
     fitting,
     origin_at,
 )
-from msprobe_ms.comparison.origin.updates import place_of
+from msprobe_ms.comparison.origin.updates import Update, place_of
 from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ class WrongParameter:
             )
         everywhere, others = self._other_parameters(node)
         details = [besides, everywhere and difference, others, describe_order(row)]
-        if random := self._random_operation():
+        updates = self._updates_that_agreed(row)
+        recorded = any(each.gradients is not None for each in updates)  # so that no random number set them apart
+        if not recorded and (random := self._random_operation()):
             reason = tr("gradients of earlier steps may differ, because random numbers were drawn: {seed}", seed=SEED)
             return origin_at(
                 row,
@@ -65,7 +67,7 @@ class WrongParameter:
                 [tr("{random} draws random numbers", random=random), difference, *details],
                 OriginKind.RANDOM,
             )
-        if self._is_of_update(row):
+        if updates:
             before = tr("though it and its gradient agreed in the step before")
             look = tr("look at the optimizer, weight decay, clipping")
             reason = fitting(
@@ -95,11 +97,11 @@ class WrongParameter:
         )
         return origin_at(row, reason, details, OriginKind.PARAMETER)
 
-    def _is_of_update(self, row: Row) -> bool:
-        """Whether the parameter was the same in the step before, where its gradient agreed as well."""
+    def _updates_that_agreed(self, row: Row) -> list[Update]:
+        """The updates of a parameter that was the same in the step before, where its gradient agreed as well."""
         place = place_of(row)
         updates = [each for each in self._evidence.updates if place_of(each.row) == place]
-        return any(each.began_equal and each.same_gradient for each in updates)
+        return [each for each in updates if each.began_equal and each.same_gradient]
 
     @cached_property
     def _holders(self) -> set[str]:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from compare_nodes import CARRIED, FAULT, REST, found_origins, node, only, origins
+from compare_parts import dump, tensor
+from compare_updates import GRADIENT, WEIGHT, step
 
+from msprobe_ms.comparison.measuring.measure import measure
+from msprobe_ms.comparison.model import OriginKind
 from msprobe_ms.comparison.origin.causes.wrong_parameter import WrongParameter
+from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.evidence import Evidence
-from msprobe_ms.comparison.origin.search import Walk
+from msprobe_ms.comparison.origin.search import Walk, find_origins
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings
 
 
 def test_a_parameter_that_differs_is_named_once_however_often_its_module_is_called() -> None:
@@ -64,3 +73,22 @@ def test_where_all_modules_differ_the_checkpoint_is_asked_for() -> None:
         "the optimizer and its learning rate)"
     )
     assert first.details[0] == "parameters.weight deviates by 1 of its size (tolerance 1e-05)"
+
+
+@pytest.mark.parametrize(
+    ("gradient", "kind"), [(GRADIENT, OriginKind.UPDATE), (None, OriginKind.RANDOM)], ids=["recorded", "not recorded"]
+)
+def test_random_numbers_do_not_excuse_an_update_of_a_gradient_that_agreed(
+    gradient: np.ndarray | None, kind: OriginKind
+) -> None:
+    """A layer that is dropped at random draws a number in each step, whether or not it is dropped."""
+    sides, before = [], step(WEIGHT, gradient)
+    for drawn, rate in ((0.3, -1e-5), (0.8, -1e-3)):
+        random = dump([tensor("output.0", np.array([drawn, 0.5]), "Mint.rand.0.forward")])
+        after = step(WEIGHT + np.float32(rate) * GRADIENT)
+        after.entries = random.entries | after.entries
+        sides.append(after)
+    pairs = pair(*sides, Mappings())
+    measure(pairs, *sides, "statistics")
+    found = find_origins(Evidence(pairs, earlier=EarlierSteps({1: lambda: (before, before)})))
+    assert [each.kind for each in found if each.state == "parameters"] == [kind]
