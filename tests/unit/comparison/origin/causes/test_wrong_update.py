@@ -232,3 +232,18 @@ def test_a_parameter_that_differed_before_its_update_is_no_matter_of_updates() -
     (origin,) = origins((step(wrong, GRADIENTS), step(moved, GRADIENTS)), golden)
     assert (origin.kind, origin.stage) == ("parameter", "parameters")
     assert "check the checkpoint" in origin.reason
+
+
+@pytest.mark.parametrize(("size", "found"), [(1.0, 1), (1e-3, 0)], ids=["as large as the other side's", "far smaller"])
+def test_a_parameter_is_frozen_also_where_its_gradient_is_noise(size: float, found: int) -> None:
+    """Adam makes steps of noise as large as of anything, each side in directions of its own."""
+    noise = [1e-6 * _RANDOM.standard_normal((24, 16)).astype(np.float32) for _ in range(2)]
+    ours, theirs = ([*GRADIENTS[:3], each, *GRADIENTS[4:]] for each in (np.float32(size) * noise[0], noise[1]))
+    adam = adam_with(1e-8)
+
+    def frozen_adam(number: int, weight: Array, gradient: Array) -> Array:
+        return 0 * weight if number == 3 else adam(number, weight, gradient)
+
+    told = origins(side(frozen_adam, gradients=ours), side(adam, gradients=theirs))
+    frozen = [each.target for each in told if "is it frozen?" in each.reason]
+    assert frozen == ["Cell.layers.3.Dense.forward.0.parameters.weight"] * found
