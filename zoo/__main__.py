@@ -128,10 +128,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="other weights, batches and faults for every pair")
     parser.add_argument("--optimizer", default="", choices=["", "other", *variation.OPTIMIZERS], help="for every pair")
     parser.add_argument("--late", action="store_true", help="plant faults before the second step")
+    parser.add_argument("--small", action="store_true", help="plant faults that a training hardly feels")
     options = parser.parse_args()
     options.root = options.root.absolute()
     try:
-        variation.note(variation.Variation(options.seed, options.optimizer, options.late), options.root)
+        varied = variation.Variation(options.seed, options.optimizer, options.late, options.small)
+        variation.note(varied, options.root)
     except variation.OtherVariation as error:
         parser.error(str(error))
     aside = set(SET_ASIDE.read_text(encoding="utf-8").split())

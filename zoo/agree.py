@@ -20,13 +20,16 @@ from mindspore.graph.api import _pynative_executor
 from zoo import golden_side, target_side
 from zoo.alone import alone
 from zoo.environment import import_zoos
-from zoo.faults import KINDS, Training, plant
+from zoo.faults import KINDS, SMALL, Training, plant
 from zoo.jobs import GOLDEN, TARGET, weights_file
 from zoo.pair import Pair, load
 from zoo.proof import Disagree, prove
 
-#: Faults drawn for a pair, of training and of modules, and what the pair may differ by.
+#: Faults drawn for a pair, of training and of modules.
 OF_TRAINING, OF_MODULES = 4, 7
+#: Small faults of each kind, at different places.
+OF_SMALL = 3
+#: What the loss and the gradients of a pair may differ by.
 OUTPUTS, GRADIENTS = 2e-5, 1e-3
 #: The least relative change of the loss, of a gradient or, by an update, of a parameter that makes a fault one.
 EFFECT = 1e-4
@@ -112,6 +115,8 @@ def draw(
     faults: list[dict[str, Any]] = []
     for wanted, of_training in ((OF_TRAINING, True), (OF_MODULES, False)):
         kinds = [kind for kind in KINDS.values() if (kind.places is KINDS["unloaded_all"].places) == of_training]
+        if pair.small:
+            kinds = [] if of_training else [*SMALL.values()] * OF_SMALL
         if pair.late:
             kinds = [kind for kind in kinds if kind.may_come_late]
         # Only Adam corrects its bias; and it divides a factor of the gradients out, so that clipping changes nothing.
@@ -120,7 +125,9 @@ def draw(
         order = [kinds[index] for index in generator.permutation(len(kinds))]
         found = 0
         for kind in order:
+            taken = {each["fault"] for each in faults}
             places = [place for place in kind.places(net) if _is_called(place, net, called)]
+            places = [place for place in places if f"{kind.name}@{place}" not in taken]
             for place in [places[index] for index in generator.permutation(len(places))][:3]:
                 fault = f"{kind.name}@{place}"
                 if _has_effect(pair, weights, fault, healthy, apart, updated if not kind.first_step else None):
@@ -131,7 +138,7 @@ def draw(
                     )
                     found += 1
                     break
-            if found == wanted:
+            if found == wanted and not pair.small:
                 break
     return faults
 

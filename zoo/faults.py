@@ -269,6 +269,17 @@ def _other_momentum(net: nn.Cell, place: str, training: Training) -> None:
     _set_operators(cell, "momentum", 0.5)
 
 
+def _split_of(x: ms.Tensor) -> ms.Tensor:
+    """The float32 of 11 significant bits nearest to each element (Dekker, A floating-point technique, 1971)."""
+    wide = x * 8193.0
+    return wide - (wide - x)
+
+
+def _narrow_products(net: nn.Cell, place: str, training: Training) -> None:
+    cell = cell_of(net, place)
+    _around(cell, lambda construct, x, *others, **named: construct(_split_of(x), *others, **named))
+
+
 def _setting(**changed: Any) -> Callable[[nn.Cell, str, Training], None]:
     def plant(net: nn.Cell, place: str, training: Training) -> None:
         for name, value in changed.items():
@@ -305,8 +316,20 @@ KINDS = {
     )
 }
 
+#: Faults of which a training feels little: products of floats that were rounded to 11 bits, as accelerators do unless
+#: told otherwise (TF32, HF32), and factors next to 1.
+SMALL = {
+    kind.name: kind
+    for kind in (
+        Kind("narrow_products", weighted, _narrow_products),
+        Kind("scaled_by_1.0003", containers, _on_output(lambda x: x * 1.0003)),
+        Kind("scaled_by_1.00015", containers, _on_output(lambda x: x * 1.00015)),
+        Kind("layer_scaled_by_1.0003", weighted, _on_output(lambda x: x * 1.0003)),
+    )
+}
+
 
 def plant(fault: str, net: nn.Cell, training: Training) -> None:
     """Plant ``kind@place``."""
     kind, _, place = fault.partition("@")
-    KINDS[kind].plant(net, place, training)
+    (KINDS | SMALL)[kind].plant(net, place, training)

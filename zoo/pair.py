@@ -35,7 +35,7 @@ class Pair(ABC):
     optimizer = "sgd"
     learning_rate = variation.OPTIMIZERS["sgd"]
     seed = 0
-    late = False
+    late = small = False
     #: Names in the golden's ``state_dict`` that the target has no use for.
     unused: frozenset[str] = frozenset()
     #: A regular expression of the target's parameters that the golden computes instead: they keep their values.
@@ -159,7 +159,7 @@ def load(name: str, root: Path) -> Pair:
         ModuleNotFoundError: there is no such file.
     """
     pair, varied = copy(import_module(f"zoo.pairs.{name}").PAIR), variation.read(root)
-    pair.seed, pair.late, own = varied.seed, varied.late, pair.optimizer
+    pair.seed, pair.late, pair.small, own = varied.seed, varied.late, varied.small, pair.optimizer
     pair.optimizer = varied.choose(own)
     if pair.optimizer != own:
         pair.learning_rate = variation.OPTIMIZERS[pair.optimizer]

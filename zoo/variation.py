@@ -22,11 +22,13 @@ class OtherVariation(ValueError):
 class Variation:
     """``seed``: of weights, batches and the draw of faults. ``optimizer``: for every pair; "" for each pair's own,
     "other" for the one that is not its own. ``late``: faults are planted before the second step, in a healthy training.
+    ``small``: faults are so small that a training hardly feels them.
     """
 
     seed: int = 0
     optimizer: str = ""
     late: bool = False
+    small: bool = False
 
     def choose(self, own: str) -> str:
         """The optimizer of a pair whose own is ``own``."""
