@@ -51,9 +51,9 @@ class LoneCalls:
         self._evidence = evidence
 
     def find(self, walk: Walk, found: Sequence[tuple[float, Origin]]) -> list[tuple[float, Origin]]:
-        """Those before the value that the first origin is, or inside the call that it is the result of."""
+        """Those before the input or the loss that the first origin is, or inside the call that it is the result of."""
         node = min(walk.origins, key=lambda each: walk.origins[each][0], default=None)
-        if node is None or node.is_save or node.is_update:
+        if node is None or (node.is_save and not node.is_loss) or node.is_update:
             return []
         place, origin = walk.origins[node]
         if origin.kind not in (OriginKind.COMPUTATION, OriginKind.OUTSIDE):
@@ -62,9 +62,9 @@ class LoneCalls:
             return []
         shown: Node | None = node
         beside = node.parent.children if node.parent is not None else ()
-        if origin.state in RESULTS:
+        if origin.state in RESULTS and not node.is_loss:
             shown, beside = next(filter(_takes_in_error, node.children), None), node.children
-        elif origin.state != "input":
+        elif origin.state != "input" and not node.is_loss:
             return []
         unrecorded = self._evidence.unrecorded
         calls = unrecorded.alone_before(shown.pair) if shown is not None else unrecorded.alone_inside(node.pair)

@@ -119,7 +119,9 @@ class WrongResult:
         differs, look = tr("the loss differs, {values}", values=describe_values(row)), tr("compare the loss functions")
         agree = tr("though the model's outputs agree: {look}", look=look)
         before = tr("what was recorded before it agrees")
-        calls = self._unrecorded.calls(node.pair)
+        if calls := self._unrecorded.calls(node.pair):
+            look = tr("look at the calls without a counterpart right before it, and compare the loss functions")
+            agree = tr("though what was compared before it agrees: {look}", look=look)
         return origin_at(
             row,
             fitting(

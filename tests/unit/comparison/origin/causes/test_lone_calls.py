@@ -148,3 +148,17 @@ def test_what_stands_beside_another_value_does_not_agree() -> None:
         made.entries |= dump([tensor("input.0", active, NEXT), tensor("output.0", OUT, NEXT)]).entries
     found = compare_dumps(target, golden, Options()).origins
     assert found[0].target == f"{ACT}.output.0"
+
+
+def test_a_layer_without_a_counterpart_right_before_the_loss_is_told_with_it() -> None:
+    """A head that the golden computes as a function: what it gives out is compared nowhere."""
+    head, loss = "Cell.head.Dense.forward.0", "loss.0.debug"
+
+    def side(number: float, *, module: bool) -> Dump:
+        items = [tensor("input.0", X, BLOCK), tensor("output.0", HIDDEN, BLOCK)]
+        items += [tensor("input.0", HIDDEN, head), tensor("output.0", number * OUT, head)] if module else []
+        return dump([*items, tensor("debug", np.float32(number), loss)])
+
+    first, second = compare_dumps(side(2.5, module=True), side(2.4, module=False), Options()).origins
+    assert first.target == loss and "what was compared before it agrees" in first.reason
+    assert (second.target, second.kind) == (f"{head}.output.0", OriginKind.NOT_COMPARED)
