@@ -199,7 +199,7 @@ class Walk:
     def judge(self, node: Node) -> Found | None:
         """The first cause that speaks of ``node``; None where nothing is wrong with it."""
         unexplained = self.explain(node)
-        if not unexplained and not self.judges_small_errors(node):
+        if not unexplained and not self.may_begin_at(node):
             return None
         for cause in self._causes:
             if (found := cause.find(node, unexplained, self)) is not None:
@@ -343,12 +343,13 @@ class Walk:
     def judges_small_errors(self, node: Node) -> bool:
         """Whether an error within the tolerance can be judged at ``node``, by what a single layer may add.
 
-        Only in forward, before an origin is found or anything that may reach it differs by more than a drift, and once
-        for a module.
+        Only before anything that may reach it differs by more than a drift, and once for a module.
         """
-        if self.origins or node.is_backward or not self.is_untold(node):
-            return False
-        return self.largest_ratio_hidden(node) <= DRIFT
+        return self.may_begin_at(node) and self.largest_ratio_hidden(node) <= DRIFT
+
+    def may_begin_at(self, node: Node) -> bool:
+        """Whether an origin may lie at a node of which all is explained: in forward, before there is one."""
+        return not (self.origins or node.is_backward) and self.is_untold(node)
 
     def largest_ratio_hidden(self, node: Node) -> float:
         """The largest error ratio that may hide in what a single layer takes in.

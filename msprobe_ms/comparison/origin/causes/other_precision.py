@@ -1,8 +1,8 @@
 """Single calls that compute in another width of float than their counterpart: rounding explains it, nobody meant it.
 
 In mixed precision many calls narrow what they take in, and all is as it should be. Where few do, each is told, but
-for those that lose nothing by it: a mask of zeros and ones is the same in any width. A layer that holds its parameters
-in another width computes in it, though it may cast what it gives out.
+for those that lose nothing by it: a mask of zeros and ones is the same in any width. It needs no measuring, so that no
+drift hides it. A layer that holds its parameters in another width computes in it, though it may cast what it gives out.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class OtherPrecision:
 
     def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
         """Its first output, or parameter, of another width."""
-        if node.name not in self._names or not walk.judges_small_errors(node):
+        if node.name not in self._names or not walk.may_begin_at(node):
             return None
         held = (*node.rows("output"), *node.rows("parameters"))
         row = next((row for row in held if row.deviation != 0 and is_of_two_widths(row)), None)
