@@ -25,7 +25,7 @@ from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedError
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.inheritance import fill_inheritance
-from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_compared_whole
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_compared_whole, is_of_all_elements
 from msprobe_ms.comparison.origin.other_settings import OtherSettings
 from msprobe_ms.comparison.origin.propagation import DRIFT, bitwise_floor
 from msprobe_ms.comparison.origin.protocols import Cause, Explanation, Found, Phase, Surveyed
@@ -260,8 +260,8 @@ class Walk:
         if self.origins or self.doubted or node.is_backward or row.state not in ("input", "output"):
             return None
         source = self.evidence.unrecorded.handed_on(node, row)
-        if source is None or source.deviation is None:
-            return None
+        if source is None or source.deviation is None or is_of_all_elements(source) < is_of_all_elements(row):
+            return None  # statistics of the one may not show what elements of the other do
         return _HANDED_ON * source.deviation + (row.held_to or 0.0)
 
     def _still_beside_others(self, explanation: Surveyed) -> Mapping[Row, tuple[Node, Allowance]]:
