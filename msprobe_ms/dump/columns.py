@@ -8,11 +8,13 @@ from array import array
 from binascii import a2b_base64, b2a_base64
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from struct import Struct
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from msprobe_ms.arrays.sketch_map import LENGTH
 from msprobe_ms.arrays.statistics import Statistic
@@ -35,6 +37,25 @@ _packed = Struct("4d").pack
 _LAYOUT = 8
 #: What the text of a sketch stands for: sixteen float32 or float64.
 _SKETCH_BYTES = (64, 128)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemForm:
+    """What entries hold that differ in figures and sketches alone.
+
+    ``count``              how many items
+    ``places``, ``sorts``  the codes of these, as the columns hold them
+    ``told``               a byte for each of their statistics: whether it is a figure of each entry's own
+    ``irregular``          the statistics of items that are no tensors with four floats, by the place of the item
+    ``sketches``           the places of items with a sketch
+    """
+
+    count: int
+    places: bytes
+    sorts: bytes
+    told: bytes
+    irregular: Sequence[tuple[int, FourStatistics]]
+    sketches: Sequence[int]
 
 
 class ItemTable:
@@ -125,6 +146,55 @@ class ItemTable:
         self.owners.append(len(self.entries) - 1)
         self.statistics.frombytes(_packed(maximum, minimum, mean, norm))  # in half the time of extend
 
+    def form_of(self, trial: ItemTable, figures: Sequence[float], sketches: Sequence[str]) -> ItemForm | None:
+        """Return the form of an entry in a table of its own, whose figures and sketches tell their places.
+
+        None where it holds more than these, or not all of them.
+        """
+        count = len(trial)
+        irregular = [(place, self._shared(statistics)) for place, statistics in trial.irregular.items()]
+        regular = [place for place in range(count) if place not in trial.irregular]
+        held = [figure for place in regular for figure in trial.statistics[4 * place : 4 * place + 4]]
+        texts = [(place, text) for place in range(count) if (text := trial.item(place).sketch) is not None]
+        if held != figures or [text for _, text in texts] != sketches or trial.has_files or trial.has_checksums:
+            return None
+        codes = [(self.place_code(trial.place(each)), self.sort_code(trial.sort(each))) for each in range(count)]
+        places, sorts = (array("I", column).tobytes() for column in (zip(*codes, strict=True) if codes else ((), ())))
+        told = b"".join(b"\0\0\0\0" if place in trial.irregular else b"\1\1\1\1" for place in range(count))
+        return ItemForm(count, places, sorts, told, irregular, [place for place, _ in texts])
+
+    def add_alike(
+        self,
+        entries: Sequence[str],
+        forms: Sequence[ItemForm],
+        figures: npt.NDArray[np.float64],
+        sketches: Sequence[str],
+    ) -> list[ItemSlice]:
+        """Add entries of known forms, whose figures and sketches follow each other; return the items of each."""
+        start, counts = len(self.places), [form.count for form in forms]
+        owners = np.arange(len(self.entries), len(self.entries) + len(entries), dtype=np.uint32)
+        self.entries += entries
+        self.owners.frombytes(owners.repeat(counts).tobytes())
+        self.places.frombytes(b"".join([form.places for form in forms]))
+        self.sorts.frombytes(b"".join([form.sorts for form in forms]))
+        told = np.frombuffer(b"".join([form.told for form in forms]), np.bool_)
+        if len(told) > len(figures):
+            spread = np.zeros(len(told))
+            spread[told] = figures
+            figures = spread
+        self.statistics.frombytes(figures.tobytes())
+        left, slices = iter(sketches), []
+        for form, count in zip(forms, counts, strict=True):
+            for place, statistics in form.irregular:
+                self.irregular[start + place] = statistics
+            for place in form.sketches:
+                sketch = next(left)
+                if self._keeps_sketches:
+                    self._sketches.add(start + place, sketch)
+            slices.append(ItemSlice(self, start, start + count))
+            start += count
+        return slices
+
     def add_beside(self, checksum: str | None, file: str | None, sketch: Any) -> None:
         """Add to the last item what is recorded beside its statistics."""
         number = len(self.places) - 1
@@ -207,6 +277,9 @@ class ItemTable:
         """Return how many elements the item has; 0 where its shape is no tuple."""
         return self._sizes[self.sorts[number]]
 
+    def place(self, number: int) -> Place:
+        return self._place_list[self.places[number]]
+
     def state(self, number: int) -> str:
         return self._place_list[self.places[number]][0]
 
@@ -237,6 +310,10 @@ class ItemTable:
     @property
     def has_checksums(self) -> bool:
         return bool(self._checksums)
+
+    @property
+    def has_files(self) -> bool:
+        return bool(self._files)
 
     @staticmethod
     def _coded(value: Any, known: dict[Any, int], listed: list[Any]) -> int:
