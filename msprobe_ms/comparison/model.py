@@ -15,6 +15,7 @@ import numpy as np
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.row_deviations import RowDeviations, deviations_of
 from msprobe_ms.comparison.row_items import RowItems, items_of
+from msprobe_ms.comparison.row_verdicts import RowVerdicts, verdicts_of
 from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
 from msprobe_ms.comparison.terms import TARGET, Effect, Mode, PairedBy, RowColour, Side, Stage, Verdict
 from msprobe_ms.dump.columns import ItemTable
@@ -98,6 +99,11 @@ class Row:
     @reason.setter
     def reason(self, reason: str | Callable[[Row], str]) -> None:
         self._reason = reason
+
+    @property
+    def plain_reason(self) -> str | Callable[[Row], str]:
+        """The reason as it was given."""
+        return self._reason
 
     @property
     def target(self) -> Item | None:
@@ -361,6 +367,11 @@ class Comparison:
     def deviations(self) -> RowDeviations:
         """How far the rows are apart, a place for each."""
         return deviations_of(self.rows)
+
+    @cached_property
+    def verdicts(self) -> RowVerdicts:
+        """What was said of the rows, a place for each, once they were judged."""
+        return verdicts_of(self.rows)
 
     @cached_property
     def alone(self) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.dtypes import parse_dtype
@@ -86,6 +87,9 @@ NO_VALUE = tr("The golden's call has no such value.")
 LATER_AGREE = tr("later uses of it agree")
 GRADIENT_AGREES = tr("{later_agree}, or the two dumps record other parts of this gradient", later_agree=LATER_AGREE)
 NO_STATISTIC = tr("The golden's module has no such running statistic in its dump: buffers are not recorded.")
+_INHERITED_FROM = tr(
+    "It deviates by {deviation:.3g} of its size, beyond the tolerance {held_to:.3g}, inherited from {inherited_from}."
+)
 PASSED_ON = tr("The other side has no such value: it computes in one call what this side computes in several.")
 
 
@@ -212,13 +216,7 @@ def _plainly(in_full: Callable[[Row, str], str], row: Row) -> str:
 
 def _plainly_inherited(row: Row) -> str:
     """What most of all reasons say, in one message instead of two."""
-    return tr(
-        "It deviates by {deviation:.3g} of its size, beyond the tolerance {held_to:.3g}, "
-        "inherited from {inherited_from}.",
-        deviation=row.deviation,
-        held_to=row.held_to,
-        inherited_from=row.inherited_from,
-    )
+    return tr(str(_INHERITED_FROM), deviation=row.deviation, held_to=row.held_to, inherited_from=row.inherited_from)
 
 
 #: The same of a row of which there is no more to say than how far apart it is, said when it is asked for.
@@ -288,10 +286,50 @@ def _of_metric(metric: str) -> Read:
 
 
 def _names(block: Block, side: SideColumns) -> Cells:
-    mode = block.lines[0].mode
+    mode = block.comparison.mode
     if mode == Mode.TENSOR:  # where the names of files count
         return cells_of(side.read(lambda item: item_name(item, mode)))
     return cells_of(side.names)
+
+
+def _or_blank(texts: Sequence[str]) -> Cells:
+    return [text or None for text in texts]
+
+
+def _reasons(block: Block) -> Cells:
+    """The reasons; what most of them say is filled in here, as no message is needed of it."""
+    verdicts, deviations = block.comparison.verdicts, block.comparison.deviations
+    reasons = verdicts.reasons.at(block.places)
+    if _plainly_inherited not in reasons:
+        return [
+            (each if isinstance(each, str) else each(block.row(place))) or None for place, each in enumerate(reasons)
+        ]
+    values, bounds = deviations.values[block.places].tolist(), deviations.held_to[block.places].tolist()
+    said = zip(reasons, values, bounds, verdicts.inherited.at(block.places), strict=True)
+    return [
+        _INHERITED_FROM.format(deviation=value, held_to=bound, inherited_from=source)
+        if reason is _plainly_inherited
+        else (reason if isinstance(reason, str) else reason(block.row(place))) or None
+        for place, (reason, value, bound, source) in enumerate(said)
+    ]
+
+
+def _deviations(block: Block) -> Cells:
+    deviations = block.comparison.deviations
+    return _figures(deviations.values[block.places], ~deviations.known[block.places])
+
+
+def _tolerances(block: Block) -> Cells:
+    bounds = block.comparison.deviations.held_to[block.places]
+    return _figures(bounds, np.isnan(bounds))
+
+
+def _figures(values: npt.NDArray[np.float64], missing: npt.NDArray[np.bool_]) -> Cells:
+    if not missing.any():
+        return cells_of(values)
+    return cells_of(
+        [None if nothing else value for value, nothing in zip(values.tolist(), missing.tolist(), strict=True)]
+    )
 
 
 def _call_site(line: Line) -> Cell:
@@ -310,14 +348,12 @@ def _pairs(titles: Iterable[str], cells: Iterable[tuple[Read, Read]]) -> tuple[C
 _VERDICT = (
     Column("NPU Name", lambda block: _names(block, block.columns.target)),
     Column("Bench Name", lambda block: _names(block, block.columns.golden)),
-    Column("Result", lambda block: [row.result for row in block.rows]),
-    Column("Reason", lambda block: [row.reason or None for row in block.rows]),
-    Column("Inherited From", lambda block: [row.inherited_from or None for row in block.rows]),
-    Column("Explained By", lambda block: [row.explained and (row.explained_by or None) for row in block.rows]),
-    Column("Deviation", lambda block: cells_of([row.deviation for row in block.rows])),
-    Column(
-        "Tolerance", lambda block: cells_of([row.held_to if row.explained else row.tolerance for row in block.rows])
-    ),
+    Column("Result", lambda block: block.comparison.verdicts.results.at(block.places)),
+    Column("Reason", _reasons),
+    Column("Inherited From", lambda block: _or_blank(block.comparison.verdicts.inherited.at(block.places))),
+    Column("Explained By", lambda block: _or_blank(block.comparison.verdicts.explained.at(block.places))),
+    Column("Deviation", _deviations),
+    Column("Tolerance", _tolerances),
 )
 
 _BASIC = _pairs(
