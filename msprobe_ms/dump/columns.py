@@ -303,7 +303,7 @@ class ItemTable:
         """Whether any item has a sketch."""
         return bool(self._sketches)
 
-    def sketches(self, numbers: Sequence[int]) -> np.ndarray:
+    def sketches(self, numbers: Sequence[int] | npt.NDArray[np.int32]) -> np.ndarray:
         """Return the sketches of these items, (n, 16); NaN in the rows of those without one."""
         return self._sketches.numbers(numbers)
 
@@ -367,7 +367,7 @@ class SketchColumn:
         raw = self._raw[start : self._ends[number]]
         return b2a_base64(raw, newline=False).decode("ascii") if raw else None
 
-    def numbers(self, wanted: Sequence[int]) -> np.ndarray:
+    def numbers(self, wanted: Sequence[int] | npt.NDArray[np.int32]) -> np.ndarray:
         """Return the sketches of these items, (n, 16) in float64; NaN in the rows of those without one."""
         found = np.full((len(wanted), LENGTH), np.nan)
         ends, raw = np.frombuffer(self._ends, np.int64), np.frombuffer(self._raw, np.uint8)

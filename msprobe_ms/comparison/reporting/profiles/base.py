@@ -103,8 +103,10 @@ class Block:
     @cached_property
     def columns(self) -> RowColumns:
         """What the dumps say of the items, read column by column."""
+        rows, places = self.comparison.rows, self.places
         target, golden = self.comparison.sides
-        return RowColumns(self.row, (target.of(self.places), golden.of(self.places)))
+        # What refers to the block itself would not be freed with it.
+        return RowColumns(lambda place: rows[places[place]], (target.of(places), golden.of(places)))
 
 
 class Column(NamedTuple):
