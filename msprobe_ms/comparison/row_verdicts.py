@@ -40,14 +40,18 @@ class RowVerdicts(NamedTuple):
 
 def verdicts_of(rows: Sequence[Row]) -> RowVerdicts:
     """Return what is said of rows that were judged."""
+    said = [row.said for row in rows]
+    shared = {id(each): each for each in said}
+    codes = _coded(map(id, said)).codes - 1  # the first code is that of nothing
+    results, reasons = _coded(each.result for each in shared.values()), _coded(each.reason for each in shared.values())
     return RowVerdicts(
-        _coded(row.result for row in rows),
+        Coded(results.codes[codes], results.values),
         _coded(row.inherited_from for row in rows),
         _coded(
             "" if (explained := row.explained) is None or explained.effect is Effect.HOLDS else explained.by
             for row in rows
         ),
-        _coded(row.plain_reason for row in rows),
+        Coded(reasons.codes[codes], reasons.values),
     )
 
 

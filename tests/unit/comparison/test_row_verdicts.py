@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from msprobe_ms.comparison.model import Allowance, Effect, Row
+from msprobe_ms.comparison.model import Allowance, Effect, Row, Said
 from msprobe_ms.comparison.row_verdicts import verdicts_of
 
 
@@ -22,7 +22,7 @@ def _rows() -> list[Row]:
         )
     for row, effect in zip(rows, Effect, strict=False):
         row.explained = Allowance(f"reason {effect}", 1.0, effect=effect)
-    rows[5].reason, rows[6].reason, rows[6].inherited_from = _said, "", ""
+    rows[5].said, rows[6].reason, rows[6].inherited_from = Said("agrees", _said), "", ""
     return rows
 
 
@@ -38,3 +38,12 @@ def test_verdicts_are_those_of_the_rows() -> None:
 def test_values_come_once_and_nothing_is_the_first() -> None:
     assert verdicts_of(_rows()).inherited.values == ["", "call 0", "call 1"]
     assert verdicts_of([]).results.values == [""]
+
+
+def test_a_row_keeps_what_was_measured_whether_or_not_it_is_unread() -> None:
+    row = Row(None, None, {"cosine": 1.0})
+    for unread in (False, True, True, False):
+        row.unread = unread
+        assert (row.measured, row.unread) == ({"cosine": 1.0}, unread)
+    row.unread, row.measured = True, None
+    assert (row.measured, row.unread) == (None, True)

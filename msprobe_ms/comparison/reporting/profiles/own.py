@@ -28,7 +28,7 @@ from msprobe_ms.arrays.metrics import (
     Metric,
 )
 from msprobe_ms.comparison.measuring.tensors import NOTE
-from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row
+from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row, Said
 from msprobe_ms.comparison.pairing.coverage import is_running_statistic
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell, Cells
@@ -97,7 +97,7 @@ def judge(comparison: Comparison) -> None:
     """Fill result, reason and colour of every row."""
     origins = {origin.target: origin for origin in (*comparison.random, *comparison.origins)}
     named = {beginning for name in origins for beginning in beginnings(name)}
-    plainly, uncoloured = _plain_rows(comparison), RowColour.NONE
+    plainly = _plain_rows(comparison)
     differing = iter(comparison.deviations.differs.tolist())
     kept = sum(len(pair.rows) for pair in comparison.pairs) <= _KEPT_REASONS
     for pair in comparison.pairs:
@@ -105,12 +105,18 @@ def judge(comparison: Comparison) -> None:
         whole = origins.get(pair.target.name) if is_named and pair.target else None
         for row, plain, differs in zip(pair.rows, plainly, differing, strict=False):
             if plain and not is_named and not row.measured:
-                row.result, row.reason = _plainly_judged(pair, row, kept=kept) if differs else (AGREES, "")
+                row.said = _plainly_judged(pair, row, kept=kept) if differs else _AGREES
             else:
                 target = row.target
                 origin = _origin_of(row, target, origins, whole) if is_named else None
-                row.result, row.reason = _judged(pair, row, target, origin, comparison.mode)
-            row.colour = _COLOURS.get(row.result, uncoloured)
+                row.said = _said(*_judged(pair, row, target, origin, comparison.mode))
+
+
+def _said(result: str, reason: str | Callable[[Row], str] = "") -> Said:
+    return Said(result, reason, _COLOURS.get(result, RowColour.NONE))
+
+
+_AGREES = _said(AGREES)
 
 
 def _plain_rows(comparison: Comparison) -> Iterator[bool]:
@@ -180,9 +186,9 @@ def _differing(pair: Pair, row: Row, reason: str) -> tuple[str, str]:
     return result, in_full(row, reason)
 
 
-def _plainly_judged(pair: Pair, row: Row, *, kept: bool) -> tuple[str, str | Callable[[Row], str]]:
+def _plainly_judged(pair: Pair, row: Row, *, kept: bool) -> Said:
     result, in_full = _difference(pair, row)
-    return result, _PLAINLY[in_full](row) if kept else _PLAINLY[in_full]
+    return _said(result, _PLAINLY[in_full](row)) if kept else _PLAINLY_SAID[result, in_full]
 
 
 def _difference(pair: Pair, row: Row) -> tuple[str, Callable[[Row, str], str]]:
@@ -223,6 +229,14 @@ def _plainly_inherited(row: Row) -> str:
 _PLAINLY: Mapping[Callable[[Row, str], str], Callable[[Row], str]] = {
     **{each: partial(_plainly, each) for each in (_ignored, _from_this_call, _differs)},
     _inherited: _plainly_inherited,
+}
+
+
+#: What is said of such rows, once for all.
+_PLAINLY_SAID = {
+    (result, in_full): _said(result, reason)
+    for in_full, reason in _PLAINLY.items()
+    for result in (NOT_JUDGED, INHERITED, DIFFERS)
 }
 
 
