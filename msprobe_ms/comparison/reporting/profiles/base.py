@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from msprobe_ms.arrays.custom_metrics import Algorithm, message_of, metric_of
 from msprobe_ms.comparison.model import Comparison, Metrics, Pair, Row
-from msprobe_ms.comparison.reporting.csv_table import Cell, Cells
+from msprobe_ms.comparison.reporting.csv_table import Cell, Cells, CodedCells
 from msprobe_ms.comparison.reporting.legend import LegendLine
 from msprobe_ms.comparison.row_items import RowItems
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS, is_non_finite
@@ -125,8 +125,10 @@ def column(title: str, cell: Callable[[Line], Cell]) -> Column:
 _AS_THEY_ARE = frozenset((str, type(None)))
 
 
-def cells_of(values: Values) -> Cells:
+def cells_of(values: Values | CodedCells) -> Cells:
     """Return values as cells: numbers, texts, blanks for nothing; what is not finite is a text, as sheets hold none."""
+    if isinstance(values, CodedCells):
+        return values
     if not isinstance(values, np.ndarray):
         kinds = set(map(type, values))
         if kinds <= _AS_THEY_ARE:
@@ -300,26 +302,25 @@ class SideColumns:
             for place, number in enumerate(numbers)
         ]
 
-    def of_sorts(self, read: Callable[[Sort], Cell]) -> list[Cell]:
+    def of_sorts(self, read: Callable[[Sort], str | None]) -> list[str | None] | CodedCells:
         """What is read of the items' sorts, each once as far as they are stored: those of a dump are few."""
         table = self._items.table
         if table is None or not self._all_stored:
             return [read(self._items.sort(place) or NULL) for place in range(len(self._items.numbers))]
         codes, places = self._sorts
-        found: list[Cell] = np.array([read(table.known_sorts[code]) for code in codes], object)[places].tolist()
-        return found
+        return CodedCells(places, [read(table.known_sorts[code]) for code in codes])
 
     @property
-    def dtypes(self) -> list[Cell]:
+    def dtypes(self) -> list[str | None] | CodedCells:
         return self.of_sorts(lambda sort: sort[2])
 
     @property
-    def shapes(self) -> list[Cell]:
+    def shapes(self) -> list[str | None] | CodedCells:
         """The shapes as the tables have them."""
         return self.of_sorts(lambda sort: shape_text_of(sort[3]))
 
     @property
-    def requires_grad(self) -> list[Cell]:
+    def requires_grad(self) -> list[str | None] | CodedCells:
         """``True``, ``False`` or nothing."""
         return self.of_sorts(lambda sort: None if sort[4] is None else str(sort[4]))
 

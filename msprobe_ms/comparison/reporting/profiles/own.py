@@ -31,7 +31,7 @@ from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row, Said
 from msprobe_ms.comparison.pairing.coverage import is_running_statistic
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
-from msprobe_ms.comparison.reporting.csv_table import Cell, Cells
+from msprobe_ms.comparison.reporting.csv_table import Cell, Cells, CodedCells
 from msprobe_ms.comparison.reporting.legend import LegendLine, own_legend
 from msprobe_ms.comparison.reporting.profiles.base import (
     BENCH_TITLES,
@@ -51,6 +51,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
 from msprobe_ms.comparison.reporting.profiles.latest import IGNORED, INPUTS_IGNORED
 from msprobe_ms.comparison.reporting.profiles.wording import deviates, differences, remarks
 from msprobe_ms.comparison.row_items import where_sorts
+from msprobe_ms.comparison.row_verdicts import Coded
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
 from msprobe_ms.comparison.terms import Mode, PairedBy, RowColour
 from msprobe_ms.dump.columns import Sort
@@ -278,7 +279,7 @@ class Own(Profile):
 Read = Callable[[Block], Cells]
 
 
-def _of_sides(read: Callable[[SideColumns], Values]) -> tuple[Read, Read]:
+def _of_sides(read: Callable[[SideColumns], Values | CodedCells]) -> tuple[Read, Read]:
     """The cells of the target's column and of the golden's."""
     return lambda block: cells_of(read(block.columns.target)), lambda block: cells_of(read(block.columns.golden))
 
@@ -306,8 +307,9 @@ def _names(block: Block, side: SideColumns) -> Cells:
     return cells_of(side.names)
 
 
-def _or_blank(texts: Sequence[str]) -> Cells:
-    return [text or None for text in texts]
+def _said_of(block: Block, said: Coded, nothing: Cell) -> Cells:
+    codes, used = np.unique(said.codes[block.places], return_inverse=True)
+    return CodedCells(used, [said.values[code] if code else nothing for code in codes.tolist()])
 
 
 def _reasons(block: Block) -> Cells:
@@ -362,10 +364,10 @@ def _pairs(titles: Iterable[str], cells: Iterable[tuple[Read, Read]]) -> tuple[C
 _VERDICT = (
     Column("NPU Name", lambda block: _names(block, block.columns.target)),
     Column("Bench Name", lambda block: _names(block, block.columns.golden)),
-    Column("Result", lambda block: block.comparison.verdicts.results.at(block.places)),
+    Column("Result", lambda block: _said_of(block, block.comparison.verdicts.results, "")),
     Column("Reason", _reasons),
-    Column("Inherited From", lambda block: _or_blank(block.comparison.verdicts.inherited.at(block.places))),
-    Column("Explained By", lambda block: _or_blank(block.comparison.verdicts.explained.at(block.places))),
+    Column("Inherited From", lambda block: _said_of(block, block.comparison.verdicts.inherited, None)),
+    Column("Explained By", lambda block: _said_of(block, block.comparison.verdicts.explained, None)),
     Column("Deviation", _deviations),
     Column("Tolerance", _tolerances),
 )
