@@ -321,13 +321,27 @@ def _reasons(block: Block) -> Cells:
             (each if isinstance(each, str) else each(block.row(place))) or None for place, each in enumerate(reasons)
         ]
     values, bounds = deviations.values[block.places].tolist(), deviations.held_to[block.places].tolist()
+    beginning, _, end = _INHERITED_FROM.partition("{deviation:.3g}")
+    ends = _Ends(end)
     said = zip(reasons, values, bounds, verdicts.inherited.at(block.places), strict=True)
     return [
-        _INHERITED_FROM.format(deviation=value, held_to=bound, inherited_from=source)
+        f"{beginning}{value:.3g}{ends[bound, source]}"
         if reason is _plainly_inherited
         else (reason if isinstance(reason, str) else reason(block.row(place))) or None
         for place, (reason, value, bound, source) in enumerate(said)
     ]
+
+
+class _Ends(dict[tuple[float, str], str]):
+    """How reasons end, by the tolerance and by what they name as their source."""
+
+    def __init__(self, end: str) -> None:
+        self._end = end
+
+    def __missing__(self, key: tuple[float, str]) -> str:
+        bound, source = key
+        self[key] = text = self._end.format(held_to=bound, inherited_from=source)
+        return text
 
 
 def _deviations(block: Block) -> Cells:
