@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import add
 from struct import Struct
 from typing import Any, overload
 
@@ -252,10 +253,11 @@ class ItemTable:
         """Return ``Item.name`` of the item without making it."""
         return self.entries[self.owners[number]] + self._suffixes[self.places[number]]
 
-    def names(self, numbers: Sequence[int]) -> list[str]:
+    def names(self, numbers: Sequence[int] | npt.NDArray[np.int32]) -> list[str]:
         """Return the names of many items."""
-        entries, owners, suffixes, places = self.entries, self.owners, self._suffixes, self.places
-        return [entries[owners[number]] + suffixes[places[number]] for number in numbers]
+        chosen = np.asarray(numbers, np.intp)
+        owners, places = (np.frombuffer(column, np.uint32)[chosen].tolist() for column in (self.owners, self.places))
+        return [*map(add, map(self.entries.__getitem__, owners), map(self._suffixes.__getitem__, places))]
 
     def sort(self, number: int) -> Sort:
         return self._sort_list[self.sorts[number]]

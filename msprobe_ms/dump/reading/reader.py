@@ -238,6 +238,9 @@ class _Reading:
     def _add_alike(self, names: Sequence[str], add: Callable[[Sequence[str]], list[ItemSlice]]) -> None:
         known = [*map(self._known, names)]
         for (name, parsed), items in zip(known, add([name for name, _ in known]), strict=True):
+            other = self._like.get(name)
+            if other is not None and isinstance(other.items, ItemSlice) and other.items.start == items.start:
+                items.start = other.items.start  # one number, not two equal ones
             self.entries[name] = Entry(name, parsed, items)
 
     def _known(self, name: str) -> tuple[str, EntryName | None]:

@@ -294,12 +294,12 @@ class SideColumns:
 
     @property
     def names(self) -> Values:
-        table, numbers = self._items.table, self._items.numbers.tolist()
+        table, numbers = self._items.table, self._items.numbers
         if table is not None and self._all_stored:
             return table.names(numbers)
         return [
             table.name(number) if table is not None and number >= 0 else getattr(self._item(place), "name", None)
-            for place, number in enumerate(numbers)
+            for place, number in enumerate(numbers.tolist())
         ]
 
     def of_sorts(self, read: Callable[[Sort], str | None]) -> list[str | None] | CodedCells:
