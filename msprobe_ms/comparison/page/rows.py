@@ -10,6 +10,7 @@ import numpy.typing as npt
 from msprobe_ms.comparison.model import Allowance, Comparison, Row
 from msprobe_ms.comparison.origin.allowances import describe_allowances
 from msprobe_ms.comparison.page.calls import Calls
+from msprobe_ms.comparison.reporting.plain_reasons import reasons_of
 from msprobe_ms.comparison.row_deviations import RowDeviations
 from msprobe_ms.comparison.row_items import RowItems
 from msprobe_ms.page.columns import Codes, Columns, floats, rounded
@@ -34,7 +35,7 @@ class Rows:
     def __init__(self, comparison: Comparison, calls: Calls) -> None:
         self.starts = np.cumsum([0, *(len(pair.rows) for pair in comparison.pairs)])
         self.rows, self.sides, self.deviations = comparison.rows, comparison.sides, comparison.deviations
-        self._verdicts = comparison.verdicts
+        self._comparison, self._verdicts = comparison, comparison.verdicts
         self._calls = calls
 
     def __len__(self) -> int:
@@ -76,9 +77,12 @@ class Rows:
     def _add_reasons(self, columns: Columns, told: npt.NDArray[np.bool_] | None) -> None:
         reasons, tell = Codes(""), translator()
         codes = np.zeros(len(self.rows), np.uint32)
-        for number in range(len(self.rows)) if told is None else np.flatnonzero(told).tolist():
-            if reason := self.rows[number].reason:
-                codes[number] = reasons.code(tell(reason))
+        places = np.arange(len(self.rows)) if told is None else np.flatnonzero(told)
+        if tell is str:
+            said = reasons_of(self._comparison, places)
+        else:
+            said = [tell(self.rows[number].reason) for number in places.tolist()]
+        codes[places] = reasons.codes(map(str, said))
         columns.add("row_reason", codes, dictionary="reasons")
         columns.add_json("reasons", reasons.values)
 

@@ -33,6 +33,7 @@ from msprobe_ms.comparison.pairing.coverage import is_running_statistic
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell, Cells, CodedCells
 from msprobe_ms.comparison.reporting.legend import LegendLine, own_legend
+from msprobe_ms.comparison.reporting.plain_reasons import PlainReason, reasons_of
 from msprobe_ms.comparison.reporting.profiles.base import (
     BENCH_TITLES,
     NPU_TITLES,
@@ -49,7 +50,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
     item_name,
 )
 from msprobe_ms.comparison.reporting.profiles.latest import IGNORED, INPUTS_IGNORED
-from msprobe_ms.comparison.reporting.profiles.wording import deviates, differences, remarks
+from msprobe_ms.comparison.reporting.profiles.wording import DEVIATES, deviates, differences, remarks
 from msprobe_ms.comparison.row_items import where_sorts
 from msprobe_ms.comparison.row_verdicts import Coded
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
@@ -70,9 +71,6 @@ NOT_COMPARED = "not compared"
 AGREES = "agrees"
 
 RESULTS = (ORIGIN, INHERITED, DIFFERS, RANDOM, UNMATCHED, NOT_JUDGED, NOT_COMPARED, AGREES)
-
-#: Rows up to which the reasons of all are kept once they are said: those of a million would take a third of the memory.
-_KEPT_REASONS = 1 << 16
 
 _COLOURS = {ORIGIN: RowColour.RED, INHERITED: RowColour.YELLOW, DIFFERS: RowColour.YELLOW}
 
@@ -100,13 +98,12 @@ def judge(comparison: Comparison) -> None:
     named = {beginning for name in origins for beginning in beginnings(name)}
     plainly = _plain_rows(comparison)
     differing = iter(comparison.deviations.differs.tolist())
-    kept = sum(len(pair.rows) for pair in comparison.pairs) <= _KEPT_REASONS
     for pair in comparison.pairs:
         is_named = pair.target is not None and pair.target.name in named
         whole = origins.get(pair.target.name) if is_named and pair.target else None
         for row, plain, differs in zip(pair.rows, plainly, differing, strict=False):
             if plain and not is_named and not row.measured:
-                row.said = _plainly_judged(pair, row, kept=kept) if differs else _AGREES
+                row.said = _PLAINLY_SAID[_difference(pair, row)] if differs else _AGREES
             else:
                 target = row.target
                 origin = _origin_of(row, target, origins, whole) if is_named else None
@@ -187,11 +184,6 @@ def _differing(pair: Pair, row: Row, reason: str) -> tuple[str, str]:
     return result, in_full(row, reason)
 
 
-def _plainly_judged(pair: Pair, row: Row, *, kept: bool) -> Said:
-    result, in_full = _difference(pair, row)
-    return _said(result, _PLAINLY[in_full](row)) if kept else _PLAINLY_SAID[result, in_full]
-
-
 def _difference(pair: Pair, row: Row) -> tuple[str, Callable[[Row, str], str]]:
     """The result of a row that differs and is no origin, and what makes the reason in full of why it differs."""
     if _is_ignored(pair, row):
@@ -226,10 +218,13 @@ def _plainly_inherited(row: Row) -> str:
     return tr(str(_INHERITED_FROM), deviation=row.deviation, held_to=row.held_to, inherited_from=row.inherited_from)
 
 
-#: The same of a row of which there is no more to say than how far apart it is, said when it is asked for.
-_PLAINLY: Mapping[Callable[[Row, str], str], Callable[[Row], str]] = {
-    **{each: partial(_plainly, each) for each in (_ignored, _from_this_call, _differs)},
-    _inherited: _plainly_inherited,
+#: The same of a row of which there is no more to say than how far apart it is.
+_PLAINLY: Mapping[Callable[[Row, str], str], PlainReason] = {
+    **{
+        each: PlainReason(partial(_plainly, each), str(each(Row(None, None), DEVIATES)))
+        for each in (_ignored, _from_this_call, _differs)
+    },
+    _inherited: PlainReason(_plainly_inherited, _INHERITED_FROM),
 }
 
 
@@ -313,35 +308,7 @@ def _said_of(block: Block, said: Coded, nothing: Cell) -> Cells:
 
 
 def _reasons(block: Block) -> Cells:
-    """The reasons; what most of them say is filled in here, as no message is needed of it."""
-    verdicts, deviations = block.comparison.verdicts, block.comparison.deviations
-    reasons = verdicts.reasons.at(block.places)
-    if _plainly_inherited not in reasons:
-        return [
-            (each if isinstance(each, str) else each(block.row(place))) or None for place, each in enumerate(reasons)
-        ]
-    values, bounds = deviations.values[block.places].tolist(), deviations.held_to[block.places].tolist()
-    beginning, _, end = _INHERITED_FROM.partition("{deviation:.3g}")
-    ends = _Ends(end)
-    said = zip(reasons, values, bounds, verdicts.inherited.at(block.places), strict=True)
-    return [
-        f"{beginning}{value:.3g}{ends[bound, source]}"
-        if reason is _plainly_inherited
-        else (reason if isinstance(reason, str) else reason(block.row(place))) or None
-        for place, (reason, value, bound, source) in enumerate(said)
-    ]
-
-
-class _Ends(dict[tuple[float, str], str]):
-    """How reasons end, by the tolerance and by what they name as their source."""
-
-    def __init__(self, end: str) -> None:
-        self._end = end
-
-    def __missing__(self, key: tuple[float, str]) -> str:
-        bound, source = key
-        self[key] = text = self._end.format(held_to=bound, inherited_from=source)
-        return text
+    return [reason or None for reason in reasons_of(block.comparison, block.places)]
 
 
 def _deviations(block: Block) -> Cells:
