@@ -420,6 +420,11 @@ class Comparison:
         return golden, target
 
     @cached_property
+    def measured(self) -> Sequence[Row]:
+        """Rows of which more was measured than how far apart they are; none where no tensors were read."""
+        return [row for row in self.rows if row.measured] if self.mode == Mode.TENSOR else ()
+
+    @cached_property
     def unread(self) -> Sequence[Row]:
         """Rows of which something that was recorded could not be compared."""
         return [row for row in self.rows if row.unread]
