@@ -57,5 +57,4 @@ def verdicts_of(rows: Sequence[Row]) -> RowVerdicts:
 
 def _coded(values: Iterable[Any]) -> Coded:
     codes = Codes("")
-    numbers = np.fromiter(map(codes.code, values), np.uint32)
-    return Coded(numbers, codes.values)
+    return Coded(codes.numbers(values), codes.values)
