@@ -44,16 +44,18 @@ class ItemForm:
     ``count``              how many items
     ``places``, ``sorts``  the codes of these, as the columns hold them
     ``told``               a byte for each of their statistics: whether it is a figure of each entry's own
+    ``order``              of these the places among the figures as they come
     ``irregular``          the statistics of items that are no tensors with four floats, by the place of the item
-    ``sketches``           the places of items with a sketch
+    ``sketches``           places of sketches among those as they come, and of their items
     """
 
     count: int
     places: bytes
     sorts: bytes
     told: bytes
+    order: npt.NDArray[np.intp]
     irregular: Sequence[tuple[int, FourStatistics]]
-    sketches: Sequence[int]
+    sketches: Sequence[tuple[int, int]]
 
 
 class ItemTable:
@@ -154,12 +156,16 @@ class ItemTable:
         regular = [place for place in range(count) if place not in trial.irregular]
         held = [figure for place in regular for figure in trial.statistics[4 * place : 4 * place + 4]]
         texts = [(place, text) for place in range(count) if (text := trial.item(place).sketch) is not None]
-        if held != figures or [text for _, text in texts] != sketches or trial.has_files or trial.has_checksums:
+        if sorted(held) != sorted(figures) or sorted(text for _, text in texts) != sorted(sketches):
+            return None
+        if trial.has_files or trial.has_checksums:
             return None
         codes = [(self.place_code(trial.place(each)), self.sort_code(trial.sort(each))) for each in range(count)]
         places, sorts = (array("I", column).tobytes() for column in (zip(*codes, strict=True) if codes else ((), ())))
         told = b"".join(b"\0\0\0\0" if place in trial.irregular else b"\1\1\1\1" for place in range(count))
-        return ItemForm(count, places, sorts, told, irregular, [place for place, _ in texts])
+        order = np.array([figures.index(figure) for figure in held], np.intp)
+        with_sketch = [(sketches.index(text), place) for place, text in texts]
+        return ItemForm(count, places, sorts, told, order, irregular, with_sketch)
 
     def add_alike(
         self,
@@ -175,20 +181,21 @@ class ItemTable:
         self.owners.frombytes(owners.repeat(counts).tobytes())
         self.places.frombytes(b"".join([form.places for form in forms]))
         self.sorts.frombytes(b"".join([form.sorts for form in forms]))
+        figures = figures[_in_order(forms)]
         told = np.frombuffer(b"".join([form.told for form in forms]), np.bool_)
         if len(told) > len(figures):
             spread = np.zeros(len(told))
             spread[told] = figures
             figures = spread
         self.statistics.frombytes(figures.tobytes())
-        left, slices = iter(sketches), []
+        first, slices = 0, []
         for form, count in zip(forms, counts, strict=True):
             for place, statistics in form.irregular:
                 self.irregular[start + place] = statistics
-            for place in form.sketches:
-                sketch = next(left)
-                if self._keeps_sketches:
-                    self._sketches.add(start + place, sketch)
+            if self._keeps_sketches:
+                for number, place in form.sketches:
+                    self._sketches.add(start + place, sketches[first + number])
+            first += len(form.sketches)
             slices.append(ItemSlice(self, start, start + count))
             start += count
         return slices
@@ -327,6 +334,12 @@ class ItemTable:
         if any(each is not value for each in statistics):
             return statistics
         return self._known_irregular.setdefault((type(value), value), statistics)
+
+
+def _in_order(forms: Sequence[ItemForm]) -> npt.NDArray[np.intp]:
+    """The places of the figures of entries that follow each other, in the order of their statistics."""
+    sizes = np.array([len(form.order) for form in forms], np.intp)
+    return np.concatenate([form.order for form in forms]) + (np.cumsum(sizes) - sizes).repeat(sizes)
 
 
 def _put(column: list[str | None], number: int, text: str) -> None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from binascii import b2a_base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import orjson
 
 from msprobe_ms.dump.columns import ItemForm, ItemSlice, ItemTable
-from msprobe_ms.dump.names import BACKWARD, FORWARD
-from msprobe_ms.dump.reading.items import SECTION_KEYS, call_items
+from msprobe_ms.dump.names import ATTRIBUTES, BACKWARD, FORWARD, PARAMETERS_GRAD, RECOMPUTE, SCOPE
+from msprobe_ms.dump.reading.items import SECTION_KEYS, call_items, gradient_items
 from msprobe_ms.support.errors import DumpFormatError
 
 try:
@@ -35,8 +36,14 @@ _SOME_FORMS = 256
 _MOST_CHARACTERS = 1 << 24
 #: Bytes of a sketch.
 _SKETCH = 64
-#: Words that end the names of calls, before their number or behind it.
-_CALLS = (FORWARD.encode(), BACKWARD.encode())
+#: What adds the items of a value, by the word that ends its name, before its number or behind it.
+_READERS: Mapping[bytes, Callable[[ItemTable, str, dict[str, Any]], ItemSlice]] = {
+    f".{FORWARD}".encode(): call_items,
+    f".{BACKWARD}".encode(): call_items,
+    f".{PARAMETERS_GRAD}".encode(): gradient_items,
+}
+#: Keys of a value that tell of its entry, and not of an item.
+_OF_ENTRIES = frozenset((RECOMPUTE, SCOPE, ATTRIBUTES))
 
 
 class AlikeCalls:
@@ -103,15 +110,16 @@ class AlikeCalls:
 def _learned(table: ItemTable, form: bytes) -> ItemForm | None:
     """What the values of a form hold; None where floats or texts are anything but statistics and sketches."""
     word, _, _ = form.partition(b"{")
-    if word not in _CALLS:
+    if word not in _READERS:
         return None
+    add_items = _READERS[word]
     floats, sketches, text = _telling(form[len(word) :])
     trial = ItemTable()
     try:
         body = orjson.loads(text)
-        if not SECTION_KEYS.issuperset(body):
+        if not _OF_ENTRIES.isdisjoint(body) or (add_items is call_items and not SECTION_KEYS.issuperset(body)):
             return None
-        call_items(trial, "", body)
+        add_items(trial, "", body)
     except (ValueError, RecursionError, DumpFormatError):
         return None
     return table.form_of(trial, floats, sketches)

@@ -150,7 +150,7 @@ static const char *after_value(const char *at, const char *end, Parts *parts)
     return at;
 }
 
-/* Begins a form with the last word of a name that is no number: it tells what the value is. */
+/* Begins a form with the last word of a name that is no number, and its dot: it tells what the value is. */
 static int begin_form(Buffer *form, const char *name, const char *end)
 {
     const char *last = end;
@@ -158,8 +158,8 @@ static int begin_form(Buffer *form, const char *name, const char *end)
         last--;
     if (last < end && last > name && last[-1] == '.')
         end = last - 1;
-    for (last = end; last > name && last[-1] != '.';)
-        last--;
+    for (last = end; last > name && *--last != '.';)
+        ;
     form->length = 0;
     return put(form, last, (size_t)(end - last));
 }

@@ -41,12 +41,17 @@ BODIES = st.fixed_dictionaries(
     {"input_args": st.lists(LEAVES | PLAIN, max_size=3), "output": st.lists(LEAVES, max_size=2)},
     optional={"input_kwargs": st.dictionaries(st.sampled_from("ab"), LEAVES | PLAIN), "recompute": st.just(True)},
 )
+BACKWARDS = st.fixed_dictionaries(
+    {"output": st.lists(LEAVES, max_size=2), "input": st.lists(LEAVES | PLAIN, max_size=2)}
+)
+GRADIENTS = st.fixed_dictionaries({"weight": st.lists(LEAVES, max_size=2), "bias": LEAVES | PLAIN})
 NAMES = st.sampled_from(
     [
         "Tensor.add.{}.forward",
         "Tensor.add.{}.backward",
         "Cell.a.B.forward.{}",
         "Cell.a.B.parameters_grad.{}",
+        "parameters_grad.{}",
         "a.{}.debug",
     ]
 )
@@ -80,7 +85,7 @@ def test_all_items_are_those_that_are_parsed(
     monkeypatch.setattr(json_stream, "_LARGE_BLOCK", 4 * block)
 
     @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-    @given(st.lists(st.tuples(NAMES, BODIES), min_size=1, max_size=4), st.data())
+    @given(st.lists(st.tuples(NAMES, BODIES | BACKWARDS | GRADIENTS), min_size=1, max_size=4), st.data())
     def check(kinds: list[tuple[str, dict[str, Any]]], data: st.DataObject) -> None:
         calls = {name.format(number): body for number in range(5) for name, body in kinds}
         text = json.dumps({"level": "mix", "data": calls}, indent=indent)
@@ -145,9 +150,37 @@ def test_what_holds_more_than_statistics_and_sketches_is_parsed(body: dict[str, 
     assert take_all([body] * 20)[0] == []
 
 
-def test_gradients_of_parameters_and_saved_values_are_parsed() -> None:
-    for name in ("Cell.a.B.parameters_grad.{}", "a.{}.debug"):
+def test_values_that_are_no_calls_are_parsed() -> None:
+    for name in ("a.{}.debug", "parameters_grad.{}", "forward.{}"):
         assert take_all([{"weight": [leaf(0.5)]}] * 20, name)[0] == []
+
+
+def test_a_parameter_that_is_called_as_what_tells_of_an_entry_is_parsed() -> None:
+    assert take_all([{"scope": [leaf(0.5)]}] * 20, "Cell.a.B.parameters_grad.{}")[0] == []
+
+
+def test_gradients_of_parameters_are_taken_without_the_list_around_them() -> None:
+    names, table = take_all([{"weight": [leaf(number + 0.5)]} for number in range(20)], "Cell.a.B.parameters_grad.{}")
+    assert [table.item(place).name for place in range(len(names))] == [f"{name}.weight" for name in names]
+    assert [table.item(place).maximum for place in range(len(names))] == [each + 0.5 for each in range(6, 20)]
+
+
+def test_items_have_their_own_figures_in_whichever_order_they_are_written() -> None:
+    bodies = [
+        {"output": [sketched(number + 0.5, "A")], "input": [sketched(number + 0.25, "Q")]} for number in range(20)
+    ]
+    names, table = take_all(bodies, "Tensor.add.{}.backward")
+    taken, given = (
+        [table.item(2 * place) for place in range(len(names))],
+        [table.item(2 * place + 1) for place in range(len(names))],
+    )
+    assert {item.state for item in taken} == {"input"} and {item.sketch for item in taken} == {"Q" * 86 + "=="}
+    assert [item.maximum for item in taken] == [each + 0.25 for each in range(6, 20)]
+    assert [item.norm for item in given] == [7 * (each + 0.5) for each in range(6, 20)]
+
+
+def sketched(number: float, letter: str) -> dict[str, Any]:
+    return {**leaf(number), "Sketch": letter * 86 + "=="}
 
 
 def test_a_dump_in_which_nothing_recurs_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
