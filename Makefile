@@ -36,7 +36,7 @@ unexport PYTHONDONTWRITEBYTECODE
 MINDTORCH := mindnlp==0.5.1
 FRAMEWORKS = $(shell sed -n 's/.*"\(\(torch\|mindspore\)==[^"]*\)".*/\1/p' pyproject.toml)
 # What is compiled at the install.
-COMPILED := $(wildcard msprobe_ms/arrays/one_pass*.[ch]) $(wildcard msprobe_ms/dump/writing/*.c)
+COMPILED := $(wildcard msprobe_ms/arrays/one_pass*.[ch]) $(wildcard msprobe_ms/dump/*/*.c)
 
 .PHONY: demo test tests fast-tests other-tests thorough check lint faults zoo bench browser neutral bounded failing-disk kills interrupts online fuzz torture api-sweep killed-checks device installs messages release-check clean
 

@@ -38,6 +38,13 @@ WHOLE_FILES = Extension(
     py_limited_api=LIMITED,
     optional=True,  # Python does what it would
 )
+MEMBERS = Extension(
+    "msprobe_ms.dump.reading._members",
+    ["msprobe_ms/dump/reading/members.c"],
+    extra_compile_args=["-O2", "-g0"],
+    py_limited_api=LIMITED,
+    optional=True,  # without it everything is parsed
+)
 #: Where the repository is published, without a slash at its end; "" while it is not. The README's links follow it.
 REPOSITORY = ""
 URLS = {"Source": REPOSITORY, "Changelog": f"{REPOSITORY}/blob/main/CHANGELOG.md"} if REPOSITORY else {}
@@ -68,9 +75,10 @@ setup(
     exclude_package_data={
         "msprobe_ms.compat": ["modules/*"],
         "msprobe_ms.arrays": ["*.c", "*.h"],
+        "msprobe_ms.dump.reading": ["*.c"],
         "msprobe_ms.dump.writing": ["*.c"],
     },
-    ext_modules=[ONE_PASS, RECORDS, WHOLE_FILES],
+    ext_modules=[ONE_PASS, RECORDS, WHOLE_FILES, MEMBERS],
     options={"egg_info": {"egg_base": "."}, **({"bdist_wheel": {"py_limited_api": "cp310"}} if LIMITED else {})},
     long_description=for_an_index(Path(__file__).with_name("README.md").read_text(encoding="utf-8")),
     long_description_content_type="text/markdown",

@@ -37,7 +37,7 @@ from msprobe_ms.cli.weights import add_compare_weights
 from msprobe_ms.compat.neighbour import warn_of_conflict
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import warn_of_language
-from msprobe_ms.support.process import skip_last_garbage_collection
+from msprobe_ms.support.process import return_large_arrays, skip_last_garbage_collection
 from msprobe_ms.support.text import for_terminal
 from msprobe_ms.support.translation import speaking, tr, translated
 
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     with speaking(asked_language(words)):
         with lasting_output():
-            status = _command(words)
+            status = _command(words, own=arguments is None)
         if callable(status):
             return status()
         if arguments is None:  # the process is the command's own
@@ -58,8 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return status
 
 
-def _command(arguments: Sequence[str]) -> int | Callable[[], int]:
-    """Do what was asked for; returns the exit status, or the script that is to be run as if nothing had been before."""
+def _command(arguments: Sequence[str], *, own: bool) -> int | Callable[[], int]:
+    """Do what was asked for; returns the exit status, or the script that is to be run as if nothing had been before.
+
+    ``own``: the process is the command's own.
+    """
     warn_of_conflict()
     warn_of_language()
     parser = _parser()
@@ -67,6 +70,8 @@ def _command(arguments: Sequence[str]) -> int | Callable[[], int]:
     if options.command is None:
         parser.print_help()
         return FAILED
+    if own and options.command == "compare":
+        return_large_arrays()
     try:
         status: int | Callable[[], int] = options.run(options)
     except MsprobeError as error:

@@ -82,19 +82,24 @@ def kind_of(parsed: EntryName | None) -> Kind:
     """What the call of an entry computes; ``OTHER`` where its name does not tell."""
     if parsed is None:
         return Kind.OTHER
-    if parsed.prefix in COLLECTIVE_PREFIXES:
-        return Kind.COLLECTIVE
-    return _kind_of(plain_name(parsed))
+    return _kind_named(parsed.prefix, parsed.class_name if parsed.is_module else parsed.name, parsed.is_module)
 
 
 def plain_name(parsed: EntryName | None) -> str:
     """The name of a module's class or of a function, as the patterns of kinds have it."""
     if parsed is None:
         return ""
-    name = parsed.class_name if parsed.is_module else parsed.name.rpartition(".")[2]
-    return name.lower().replace("_", "")
+    return _plain(parsed.class_name if parsed.is_module else parsed.name, parsed.is_module)
+
+
+def _plain(name: str, is_class: bool) -> str:
+    return (name if is_class else name.rpartition(".")[2]).lower().replace("_", "")
 
 
 @lru_cache(maxsize=4096)
-def _kind_of(plain: str) -> Kind:
+def _kind_named(prefix: str, name: str, is_class: bool) -> Kind:
+    """The kind of calls of a function, or of modules of a class, of which there are many."""
+    if prefix in COLLECTIVE_PREFIXES:
+        return Kind.COLLECTIVE
+    plain = _plain(name, is_class)
     return next((kind for kind, pattern in _COMPILED if pattern.fullmatch(plain)), Kind.OTHER)

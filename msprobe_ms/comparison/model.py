@@ -15,6 +15,7 @@ import numpy as np
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.comparison.row_deviations import RowDeviations, deviations_of
 from msprobe_ms.comparison.row_items import RowItems, items_of
+from msprobe_ms.comparison.row_verdicts import RowVerdicts, verdicts_of
 from msprobe_ms.comparison.statistics import Metrics, statistic_metrics
 from msprobe_ms.comparison.terms import TARGET, Effect, Mode, PairedBy, RowColour, Side, Stage, Verdict
 from msprobe_ms.dump.columns import ItemTable
@@ -25,8 +26,6 @@ __all__ = ["Allowance", "Comparison", "Effect", "Metrics", "Origin", "OriginKind
 
 #: The columns of the two dumps, target and golden, that rows point into.
 Tables = tuple[ItemTable, ItemTable]
-
-_NO_COLOUR = RowColour.NONE
 
 
 class Allowance(NamedTuple):
@@ -41,6 +40,20 @@ class Allowance(NamedTuple):
     up_to: float = math.inf
     because: Sequence[str] = ()
     effect: Effect = Effect.PASSES
+
+
+class Said(NamedTuple):
+    """What is said of a row: the text of the Result column, the reason, or what makes it of a row, and the colour.
+
+    Many rows share one: of a million each slot takes 8 MB.
+    """
+
+    result: str = ""
+    reason: str | Callable[[Row], str] = ""
+    colour: RowColour = RowColour.NONE
+
+
+_NOTHING_SAID = Said()
 
 
 class Row:
@@ -60,14 +73,12 @@ class Row:
                    less than that; None for neither
     ``inherited_from``  filled by the origin finder: the name of the entry where the row's difference began; "" where it
                    does not differ, begins here or came by drift
-    ``result``     filled by judge: the text of the Result / Accuracy column
-    ``reason``     filled by judge: one reason, a person can read it; what makes it of the row, where many have one
-    ``colour``     filled by judge
+    ``said``       filled by judge: ``result``, ``reason``, which a person can read, and ``colour``
     """
 
     __slots__ = (
-        "_golden", "_reason", "_tables", "_target", "colour", "deviation", "explained", "inherited_from", "measured",
-        "result", "state", "tolerance", "unread",
+        "_golden", "_measured", "_tables", "_target", "deviation", "explained", "inherited_from", "said", "state",
+        "tolerance",
     )  # fmt: skip
 
     def __init__(
@@ -83,21 +94,56 @@ class Row:
     ) -> None:
         self._target, self._golden, self._tables = target, golden, tables
         self.state = self._state() if state is None else state
-        self.measured = measured
+        #: Within a tuple where the row is unread, as few are.
+        self._measured: Metrics | tuple[Metrics | None] | None = measured
         self.deviation, self.tolerance = deviation, tolerance
         self.explained: Allowance | None = None
-        self.unread = False
-        self.inherited_from = self.result = ""
-        self._reason: str | Callable[[Row], str] = ""
-        self.colour = _NO_COLOUR
+        self.inherited_from = ""
+        self.said = _NOTHING_SAID
+
+    @property
+    def measured(self) -> Metrics | None:
+        measured = self._measured
+        return measured[0] if isinstance(measured, tuple) else measured
+
+    @measured.setter
+    def measured(self, measured: Metrics | None) -> None:
+        self._measured = (measured,) if self.unread else measured
+
+    @property
+    def unread(self) -> bool:
+        return type(self._measured) is tuple
+
+    @unread.setter
+    def unread(self, unread: bool) -> None:
+        if unread is not self.unread:
+            measured = self.measured
+            self._measured = (measured,) if unread else measured
+
+    @property
+    def result(self) -> str:
+        return self.said.result
+
+    @result.setter
+    def result(self, result: str) -> None:
+        self.said = self.said._replace(result=result)
 
     @property
     def reason(self) -> str:
-        return self._reason if isinstance(self._reason, str) else self._reason(self)
+        reason = self.said.reason
+        return reason if isinstance(reason, str) else reason(self)
 
     @reason.setter
-    def reason(self, reason: str | Callable[[Row], str]) -> None:
-        self._reason = reason
+    def reason(self, reason: str) -> None:
+        self.said = self.said._replace(reason=reason)
+
+    @property
+    def colour(self) -> RowColour:
+        return self.said.colour
+
+    @colour.setter
+    def colour(self, colour: RowColour) -> None:
+        self.said = self.said._replace(colour=colour)
 
     @property
     def target(self) -> Item | None:
@@ -363,10 +409,20 @@ class Comparison:
         return deviations_of(self.rows)
 
     @cached_property
+    def verdicts(self) -> RowVerdicts:
+        """What was said of the rows, a place for each, once they were judged."""
+        return verdicts_of(self.rows)
+
+    @cached_property
     def alone(self) -> tuple[int, int]:
         """How many rows have no counterpart: of the target, and of the golden."""
         target, golden = (int(np.count_nonzero(~side.present)) for side in self.sides)
         return golden, target
+
+    @cached_property
+    def measured(self) -> Sequence[Row]:
+        """Rows of which more was measured than how far apart they are; none where no tensors were read."""
+        return [row for row in self.rows if row.measured] if self.mode == Mode.TENSOR else ()
 
     @cached_property
     def unread(self) -> Sequence[Row]:

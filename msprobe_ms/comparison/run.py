@@ -130,7 +130,7 @@ def compare_dumps(
         names = ", ".join(algorithm.name for algorithm in options.algorithms)
         logger.warning(tr("{names} not measured: that needs two dumps of task tensor", names=names))
     with _progress(len(pairs), shown=not one_of_many) as tell:
-        measure(
+        sides = measure(
             pairs, target, golden, mode, tell, tolerances=options.thresholds.tolerances(),
             more=profile.more_metrics, algorithms=profile.algorithms, processes=not one_of_many,
         )  # fmt: skip
@@ -151,6 +151,8 @@ def compare_dumps(
     origins = name_fused_parts(origins, pairs, target, golden)
     ends = [] if damage else early_ends(pairs, target, golden)
     comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs))
+    if sides is not None:
+        comparison.sides = sides
     comparison.asked = evidence.asked
     comparison.mapped = Mapped(mappings.files, options.align)
     comparison.updated = evidence.updated

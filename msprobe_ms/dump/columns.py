@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 import zlib
 from array import array
-from binascii import a2b_base64, b2a_base64
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
+from operator import add
 from struct import Struct
 from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
-from msprobe_ms.arrays.sketch_map import LENGTH
 from msprobe_ms.arrays.statistics import Statistic
 from msprobe_ms.dump.model import Item, suffix_of
+from msprobe_ms.dump.sketch_column import SketchColumn
 
 #: What an item is to its call: state, path, keyword; and what it is: kind, type, dtype, shape, requires_grad.
 Place = tuple[str, tuple[str, ...], bool]
@@ -33,8 +35,27 @@ _ZEROS: FourFloats = (0.0, 0.0, 0.0, 0.0)
 _packed = Struct("4d").pack
 #: Bytes of what an item is, its statistics apart: the codes of its place and its sort.
 _LAYOUT = 8
-#: What the text of a sketch stands for: sixteen float32 or float64.
-_SKETCH_BYTES = (64, 128)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemForm:
+    """What entries hold that differ in figures and sketches alone.
+
+    ``count``              how many items
+    ``places``, ``sorts``  the codes of these, as the columns hold them
+    ``told``               a byte for each of their statistics: whether it is a figure of each entry's own
+    ``order``              of these the places among the figures as they come
+    ``irregular``          the statistics of items that are no tensors with four floats, by the place of the item
+    ``sketches``           places of sketches among those as they come, and of their items
+    """
+
+    count: int
+    places: bytes
+    sorts: bytes
+    told: bytes
+    order: npt.NDArray[np.intp]
+    irregular: Sequence[tuple[int, FourStatistics]]
+    sketches: Sequence[tuple[int, int]]
 
 
 class ItemTable:
@@ -125,6 +146,60 @@ class ItemTable:
         self.owners.append(len(self.entries) - 1)
         self.statistics.frombytes(_packed(maximum, minimum, mean, norm))  # in half the time of extend
 
+    def form_of(self, trial: ItemTable, figures: Sequence[float], sketches: Sequence[str]) -> ItemForm | None:
+        """Return the form of an entry in a table of its own, whose figures and sketches tell their places.
+
+        None where it holds more than these, or not all of them.
+        """
+        count = len(trial)
+        irregular = [(place, self._shared(statistics)) for place, statistics in trial.irregular.items()]
+        regular = [place for place in range(count) if place not in trial.irregular]
+        held = [figure for place in regular for figure in trial.statistics[4 * place : 4 * place + 4]]
+        texts = [(place, text) for place in range(count) if (text := trial.item(place).sketch) is not None]
+        if sorted(held) != sorted(figures) or sorted(text for _, text in texts) != sorted(sketches):
+            return None
+        if trial.has_files or trial.has_checksums:
+            return None
+        codes = [(self.place_code(trial.place(each)), self.sort_code(trial.sort(each))) for each in range(count)]
+        places, sorts = (array("I", column).tobytes() for column in (zip(*codes, strict=True) if codes else ((), ())))
+        told = b"".join(b"\0\0\0\0" if place in trial.irregular else b"\1\1\1\1" for place in range(count))
+        order = np.array([figures.index(figure) for figure in held], np.intp)
+        with_sketch = [(sketches.index(text), place) for place, text in texts]
+        return ItemForm(count, places, sorts, told, order, irregular, with_sketch)
+
+    def add_alike(
+        self,
+        entries: Sequence[str],
+        forms: Sequence[ItemForm],
+        figures: npt.NDArray[np.float64],
+        sketches: Sequence[str],
+    ) -> list[ItemSlice]:
+        """Add entries of known forms, whose figures and sketches follow each other; return the items of each."""
+        start, counts = len(self.places), [form.count for form in forms]
+        owners = np.arange(len(self.entries), len(self.entries) + len(entries), dtype=np.uint32)
+        self.entries += entries
+        self.owners.frombytes(owners.repeat(counts).tobytes())
+        self.places.frombytes(b"".join([form.places for form in forms]))
+        self.sorts.frombytes(b"".join([form.sorts for form in forms]))
+        figures = figures[_in_order(forms)]
+        told = np.frombuffer(b"".join([form.told for form in forms]), np.bool_)
+        if len(told) > len(figures):
+            spread = np.zeros(len(told))
+            spread[told] = figures
+            figures = spread
+        self.statistics.frombytes(figures.tobytes())
+        first, slices = 0, []
+        for form, count in zip(forms, counts, strict=True):
+            for place, statistics in form.irregular:
+                self.irregular[start + place] = statistics
+            if self._keeps_sketches:
+                for number, place in form.sketches:
+                    self._sketches.add(start + place, sketches[first + number])
+            first += len(form.sketches)
+            slices.append(ItemSlice(self, start, start + count))
+            start += count
+        return slices
+
     def add_beside(self, checksum: str | None, file: str | None, sketch: Any) -> None:
         """Add to the last item what is recorded beside its statistics."""
         number = len(self.places) - 1
@@ -182,10 +257,11 @@ class ItemTable:
         """Return ``Item.name`` of the item without making it."""
         return self.entries[self.owners[number]] + self._suffixes[self.places[number]]
 
-    def names(self, numbers: Sequence[int]) -> list[str]:
+    def names(self, numbers: Sequence[int] | npt.NDArray[np.int32]) -> list[str]:
         """Return the names of many items."""
-        entries, owners, suffixes, places = self.entries, self.owners, self._suffixes, self.places
-        return [entries[owners[number]] + suffixes[places[number]] for number in numbers]
+        chosen = np.asarray(numbers, np.intp)
+        owners, places = (np.frombuffer(column, np.uint32)[chosen].tolist() for column in (self.owners, self.places))
+        return [*map(add, map(self.entries.__getitem__, owners), map(self._suffixes.__getitem__, places))]
 
     def sort(self, number: int) -> Sort:
         return self._sort_list[self.sorts[number]]
@@ -206,6 +282,9 @@ class ItemTable:
     def elements(self, number: int) -> int:
         """Return how many elements the item has; 0 where its shape is no tuple."""
         return self._sizes[self.sorts[number]]
+
+    def place(self, number: int) -> Place:
+        return self._place_list[self.places[number]]
 
     def state(self, number: int) -> str:
         return self._place_list[self.places[number]][0]
@@ -230,13 +309,17 @@ class ItemTable:
         """Whether any item has a sketch."""
         return bool(self._sketches)
 
-    def sketches(self, numbers: Sequence[int]) -> np.ndarray:
+    def sketches(self, numbers: Sequence[int] | npt.NDArray[np.int32]) -> np.ndarray:
         """Return the sketches of these items, (n, 16); NaN in the rows of those without one."""
         return self._sketches.numbers(numbers)
 
     @property
     def has_checksums(self) -> bool:
         return bool(self._checksums)
+
+    @property
+    def has_files(self) -> bool:
+        return bool(self._files)
 
     @staticmethod
     def _coded(value: Any, known: dict[Any, int], listed: list[Any]) -> int:
@@ -253,57 +336,15 @@ class ItemTable:
         return self._known_irregular.setdefault((type(value), value), statistics)
 
 
+def _in_order(forms: Sequence[ItemForm]) -> npt.NDArray[np.intp]:
+    """The places of the figures of entries that follow each other, in the order of their statistics."""
+    sizes = np.array([len(form.order) for form in forms], np.intp)
+    return np.concatenate([form.order for form in forms]) + (np.cumsum(sizes) - sizes).repeat(sizes)
+
+
 def _put(column: list[str | None], number: int, text: str) -> None:
     column.extend([None] * (number - len(column)))
     column.append(text)
-
-
-class SketchColumn:
-    """The sketches of items: their bytes one after another, as most items have one and few are asked for theirs."""
-
-    def __init__(self) -> None:
-        self._raw = bytearray()
-        self._ends = array("q")
-
-    def __bool__(self) -> bool:
-        return bool(self._raw)
-
-    def add(self, number: int, text: Any) -> None:
-        """Keep the sketch of an item, which comes after all that are kept; what is none is passed over."""
-        try:
-            raw = a2b_base64(text)
-        except (TypeError, ValueError):
-            return
-        if len(raw) not in _SKETCH_BYTES:
-            return
-        ends = self._ends
-        if number != len(ends):
-            ends.extend([len(self._raw)] * (number - len(ends)))
-        self._raw += raw
-        ends.append(len(self._raw))
-
-    def text(self, number: int) -> str | None:
-        """Return the text of an item's sketch; None where it has none."""
-        if number >= len(self._ends):
-            return None
-        start = self._ends[number - 1] if number else 0
-        raw = self._raw[start : self._ends[number]]
-        return b2a_base64(raw, newline=False).decode("ascii") if raw else None
-
-    def numbers(self, wanted: Sequence[int]) -> np.ndarray:
-        """Return the sketches of these items, (n, 16) in float64; NaN in the rows of those without one."""
-        found = np.full((len(wanted), LENGTH), np.nan)
-        ends, raw = np.frombuffer(self._ends, np.int64), np.frombuffer(self._raw, np.uint8)
-        numbers = np.asarray(wanted, np.intp)
-        rows = np.flatnonzero(numbers < len(ends))
-        last = ends[numbers[rows]]
-        sizes = last - np.where(numbers[rows] > 0, ends[numbers[rows] - 1], 0)
-        for dtype in ("<f4", "<f8"):
-            size = np.dtype(dtype).itemsize * LENGTH
-            here = sizes == size
-            bytes_of_each = raw[last[here, None] + np.arange(-size, 0)]
-            found[rows[here]] = bytes_of_each.view(dtype)
-        return found
 
 
 class ItemSlice(Sequence[Item]):

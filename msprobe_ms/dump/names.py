@@ -80,6 +80,8 @@ _MODULE = re.compile(
     rf"({'|'.join(MODULE_PREFIXES)})\.(?:(.*)\.)?([^.]+)\.(forward|backward|parameters_grad)(?:\.(\d{{1,18}}))?"
 )
 _API = re.compile(r"([^.]+)\.(.+)\.(\d{1,18})\.(forward|backward)")
+#: Digits of a number in these names.
+_MOST_DIGITS = 18
 _DEBUG = re.compile(r"(.+)\.(\d{1,18})\.debug")
 
 #: Longest file name common file systems take, in bytes.
@@ -135,6 +137,15 @@ class EntryName:
         return replace(self, direction=direction)
 
 
+@lru_cache(maxsize=4096)
+def _api_of(head: str, direction: str) -> tuple[str, str] | None:
+    """Prefix and name of an API, of what stands before the number of a call, as ``_API`` tells them; None of others."""
+    prefix, _, name = head.partition(".")
+    if direction not in (FORWARD, BACKWARD) or not (prefix and name) or "\n" in name or prefix in MODULE_PREFIXES:
+        return None
+    return intern(prefix), intern(name)
+
+
 @lru_cache(maxsize=65536)
 def parse_entry(text: str) -> EntryName | None:
     """Take an entry name apart; ``None`` when it follows neither grammar. Its texts are shared with those of others.
@@ -144,6 +155,10 @@ def parse_entry(text: str) -> EntryName | None:
     >>> parse_entry("Functional.relu.2.backward").index
     2
     """
+    stem, _, direction = text.rpartition(".")
+    head, _, digits = stem.rpartition(".")
+    if (known := _api_of(head, direction)) is not None and len(digits) <= _MOST_DIGITS and digits.isdecimal():
+        return EntryName(*known, "", intern(direction), int(digits))
     if found := _MODULE.fullmatch(text):
         prefix, name, class_name, direction, index = found.groups()
         if index is None and direction != PARAMETERS_GRAD:

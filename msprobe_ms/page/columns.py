@@ -101,6 +101,10 @@ class Codes:
         """Return the number of a value, a new one where it has none."""
         return self._codes[value]
 
+    def numbers(self, values: Iterable[Any]) -> npt.NDArray[np.uint32]:
+        """Return the numbers of many values in an array."""
+        return np.fromiter(map(self._codes.__getitem__, values), np.uint32)
+
     def codes(self, values: Iterable[Any]) -> list[int]:
         """Return the numbers of many values."""
         return [*map(self._codes.__getitem__, values)]

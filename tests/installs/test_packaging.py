@@ -97,7 +97,7 @@ def test_the_extras_bring_frameworks_that_work(metadata: email.message.Message) 
 
 
 def test_the_wheel_holds_every_module_and_data_file_once(source: Path, wheel: Path) -> None:
-    extensions = "arrays/_one_pass", "dump/writing/_records", "dump/writing/_whole_files"
+    extensions = "arrays/_one_pass", "dump/reading/_members", "dump/writing/_records", "dump/writing/_whole_files"
     built = [f"msprobe_ms/{name}.abi3.so" for name in extensions]
     expected = set(built if COMPILER else [])
     assert "msprobe_ms/config/samples/config.json" in packaged(wheel)

@@ -46,6 +46,7 @@ from msprobe_ms.dump.columns import ItemTable
 from msprobe_ms.dump.model import Item
 
 Floats = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int32]
 
 #: What a statistic of one element counts beside those of all: a kernel's approximation may be coarse in one spot
 #: (MindSpore's tanh on CPU is off by 1e-4 where it saturates, by 1e-6 elsewhere).
@@ -162,7 +163,9 @@ class StatisticColumns:
             for table in (target, golden)
         )
 
-    def deviations(self, ours: Sequence[int], theirs: Sequence[int], floors: Sequence[float]) -> list[float]:
+    def deviations(
+        self, ours: Sequence[int] | Whole, theirs: Sequence[int] | Whole, floors: Sequence[float] | Floats
+    ) -> list[float]:
         """Measure the deviation of each pair of items, given by their numbers; as many as ``ours``.
 
         Both must be tensors with four statistics, all floats.
@@ -201,7 +204,7 @@ class StatisticColumns:
             scales = np.maximum(np.where(np.isfinite(golden[:, 0]), np.abs(golden[:, 0]), 0.0), floors)
             return _parts(mine[:, :1], golden[:, :1], scales[:, None])[:, 0]
 
-    def _estimated(self, ours: Sequence[int], theirs: Sequence[int], scales: Floats) -> Floats:
+    def _estimated(self, ours: Sequence[int] | Whole, theirs: Sequence[int] | Whole, scales: Floats) -> Floats:
         """The deviation that sketches estimate; NaN of items without, or without a scale."""
         with np.errstate(all="ignore"):
             apart = np.linalg.norm(self._target.sketches(ours) - self._golden.sketches(theirs), axis=1)

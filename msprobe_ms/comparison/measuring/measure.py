@@ -14,14 +14,16 @@ The deviation is relative to the tensor's own scale, so that one bound serves a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Container, Iterator, Sequence
+
+import numpy as np
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.arrays.metrics import MORE_METRICS, TENSOR_METRICS, Missing
-from msprobe_ms.comparison.measuring.deviation import StatisticColumns, least_scale, statistic_deviation
+from msprobe_ms.comparison.measuring.deviation import least_scale, statistic_deviation
 from msprobe_ms.comparison.measuring.gradient_floors import GradientFloors
+from msprobe_ms.comparison.measuring.many_rows import ManyRows, Sorts, hold
 from msprobe_ms.comparison.measuring.tensors import MeasuredTensors, RealData
 from msprobe_ms.comparison.measuring.tolerances import (
     EXCEPTION,
@@ -31,6 +33,7 @@ from msprobe_ms.comparison.measuring.tolerances import (
 )
 from msprobe_ms.comparison.measuring.updated import were_updated
 from msprobe_ms.comparison.model import Pair, Row, Tables
+from msprobe_ms.comparison.row_items import RowItems
 from msprobe_ms.comparison.statistics import (
     checksums_comparable,
     holds_value,
@@ -50,8 +53,6 @@ from msprobe_ms.dump.names import BACKWARD, PARAMETERS_GRAD, is_fused, is_update
 #: Called after each pair with the number of pairs done.
 Progress = Callable[[int], object]
 
-#: Rows whose statistics are measured at once: their columns stay in a core's cache.
-_AT_ONCE = 8192
 #: The relative difference of two settings of optimizers up to which one of them is the other in float32.
 _SETTING = 1e-6
 
@@ -67,27 +68,32 @@ def measure(
     more: bool = False,
     algorithms: Sequence[Algorithm] = (),
     processes: bool = False,
-) -> None:
+) -> tuple[RowItems, RowItems] | None:
     """Fill ``measured``, ``deviation`` and ``tolerance`` of every row; ``mode`` is statistics, md5 or tensor.
 
     Of real data ``more`` measures ``MORE_METRICS`` as well, and ``algorithms`` are the user's own.
     A tensor file that cannot be read leaves its row with its statistics and a note. Tensors are loaded a pair at a
     time, by processes of their own where ``processes`` allows it and there are many (threads were measured and
-    made it slower); nothing of the dumps is changed.
+    made it slower); nothing of the dumps is changed. Returns the items of all rows, where they were put side by side.
     """
     tolerances = tolerances or Tolerances()
     floors = GradientFloors(golden.entries, tolerances.gradient_floor)
     names = (*TENSOR_METRICS, *MORE_METRICS) if more else TENSOR_METRICS
     meter = _Meter(target, golden, mode, tolerances, floors, Carried(tolerances, one_sided=_is_narrower(pairs)), names)
+    left: Container[int] = range(len(pairs))
+    many: ManyRows | None = None
     if mode == "statistics":
-        meter.measure_statistics(pairs)
+        many = ManyRows(pairs)
+        left = meter.measure_statistics(pairs, many)
     elif mode == "tensor":
         meter.measure_tensors(pairs, RealData(target.tensors, golden.tensors, more, algorithms), processes=processes)
-    for number, pair in enumerate(pairs, 1):
-        meter.measure_pair(pair)
+    for number, pair in enumerate(pairs):
+        if number in left:
+            meter.measure_pair(pair)
         if progress:
-            progress(number)
+            progress(number + 1)
     meter.allow_for_updates(pairs)
+    return None if many is None else many.sides
 
 
 def _is_narrower(pairs: Sequence[Pair]) -> bool:
@@ -106,19 +112,9 @@ def _is_narrower(pairs: Sequence[Pair]) -> bool:
     return other > EXCEPTION * (alike + other)
 
 
-class _Sorts(NamedTuple):
-    """What is alike for all rows of two sorts of tensors: whether values can be compared, the bound, the dtypes.
-
-    ``summed``  one is the sum of the other over an axis, as gradients are of a tensor that one side broadcasts: of
-                these nothing is compared
-    ``readable``  both have a dtype and a shape
-    """
-
-    comparable: bool
-    summed: bool
-    bound: float
-    dtypes: tuple[str | None, str | None]
-    readable: bool
+def _is_gradient(pair: Pair) -> bool:
+    parsed = pair.golden.parsed if pair.golden else None
+    return parsed is not None and (parsed.direction in (BACKWARD, PARAMETERS_GRAD) or is_update(parsed))
 
 
 class _Meter:
@@ -137,73 +133,74 @@ class _Meter:
         self._metrics = metrics
         self._tensors = MeasuredTensors()
         self._same_framework = target.framework == golden.framework
-        self._sorts: dict[tuple[int, int, bool], _Sorts] = {}
+        self._sorts: dict[tuple[int, int, bool], Sorts] = {}
         #: Whether a dtype narrower than another may hand on its rounding.
         self._mixed = True
 
-    def measure_statistics(self, pairs: list[Pair]) -> None:
-        """Fill the deviation of tensors with statistics on both sides, many at once; the others wait for their turn."""
-        tables = next((row.numbers[0] for pair in pairs for row in pair.rows if row.numbers), None)
-        if tables is None:
-            return
+    def measure_statistics(self, pairs: list[Pair], rows: ManyRows) -> Container[int]:
+        """Measure tensors with statistics on both sides, many at once; return the places of pairs that hold others.
+
+        Of these tensors the tolerance waits for its turn where it depends on what was measured before.
+        """
+        if (tables := rows.tables) is None:
+            return range(len(pairs))
         self._mixed = of_several_widths(tables)
-        columns, waiting = StatisticColumns(*tables), list[tuple[Row, int, int, float]]()
+        rows.measure(dict(self._floors(pairs)))
+        if self._mixed:
+            return range(len(pairs))
+        rows.hold([*map(_is_gradient, pairs)], lambda *key: self._sorts_of(tables, *key))
+        return set(np.flatnonzero(rows.left()).tolist())
+
+    def _floors(self, pairs: list[Pair]) -> Iterator[tuple[int, float]]:
+        """The least scales of rows that have one, by their places among all."""
+        first = 0
         for pair in pairs:
-            if pair.matched:
-                floors = self.floors.of(pair)
-                for row in pair.rows:
-                    if (place := row.floats_in(tables)) is not None:
-                        floor = floors.get(row.golden.name, 0.0) if floors and row.golden else 0.0
-                        waiting.append((row, *place, floor))
-            if len(waiting) >= _AT_ONCE:
-                _fill(columns, waiting)
-                waiting.clear()
-        _fill(columns, waiting)
+            if pair.matched and (floors := self.floors.of(pair)):
+                for place, row in enumerate(pair.rows, first):
+                    if row.golden is not None and (floor := floors.get(row.golden.name, 0.0)):
+                        yield place, floor
+            first += len(pair.rows)
 
     def measure_tensors(self, pairs: list[Pair], data: RealData, *, processes: bool) -> None:
         """Have the tensors measured, each when its row's turn comes or before."""
         self._tensors = MeasuredTensors(data.of_rows(pairs, self._same_weights, processes=processes))
 
     def measure_pair(self, pair: Pair) -> None:
-        parsed = pair.golden.parsed if pair.golden else None
-        gradient = parsed is not None and (parsed.direction in (BACKWARD, PARAMETERS_GRAD) or is_update(parsed))
+        gradient = _is_gradient(pair)
         floors: dict[str, float] | None = None
         for row in pair.rows:
             if row.deviation is not None and (numbers := row.numbers) is not None:
-                self._hold_to_tolerance(row, row.deviation, *numbers, gradient)
+                self._hold_to_tolerance(row, *numbers, gradient)
             elif not row.matched:
                 row.measured = None
             elif row.target is not None and row.golden is not None:
                 floors = self.floors.of(pair) if floors is None else floors
                 self._measure_row(row, row.target, row.golden, floors.get(row.golden.name, 0.0), gradient)
 
-    def _hold_to_tolerance(
-        self, row: Row, deviation: float, tables: Tables, ours: int, theirs: int, gradient: bool
-    ) -> None:
+    def _hold_to_tolerance(self, row: Row, tables: Tables, ours: int, theirs: int, gradient: bool) -> None:
         """The tolerance of a row whose deviation was measured from its statistics."""
-        key = tables[0].sorts[ours], tables[1].sorts[theirs], gradient
-        sorts = self._sorts.get(key)
-        if sorts is None:
-            sorts = self._sorts[key] = self._compare_sorts(tables[0].sort(ours), tables[1].sort(theirs), gradient)
-        if sorts.summed:
-            row.deviation = None
-            return
-        row.unread = not sorts.readable
-        if not sorts.comparable:
-            row.deviation = deviation = math.inf
-        row.tolerance = sorts.bound
-        if self._mixed:
+        sorts = self._sorts_of(tables, tables[0].sorts[ours], tables[1].sorts[theirs], gradient)
+        hold(row, sorts)
+        if self._mixed and row.deviation is not None and row.tolerance is not None:
             carried = self.carried.bound(*sorts.dtypes, same_framework=self._same_framework, gradient=gradient)
             row.tolerance = max(row.tolerance, carried)
-            if deviation <= row.tolerance:
-                self.carried.note(*sorts.dtypes, deviation)
+            if row.deviation <= row.tolerance:
+                self.carried.note(*sorts.dtypes, row.deviation)
 
-    def _compare_sorts(self, ours: Sort, theirs: Sort, gradient: bool) -> _Sorts:
+    def _sorts_of(self, tables: Tables, ours: int, theirs: int, gradient: bool) -> Sorts:
+        """What is alike for tensors of these sorts, found once."""
+        sorts = self._sorts.get((ours, theirs, gradient))
+        if sorts is None:
+            both = tables[0].known_sorts[ours], tables[1].known_sorts[theirs]
+            sorts = self._sorts[ours, theirs, gradient] = self._compare_sorts(*both, gradient)
+        return sorts
+
+    def _compare_sorts(self, ours: Sort, theirs: Sort, gradient: bool) -> Sorts:
         dtypes = ours[2], theirs[2]
         bound = self.tolerances.bound(*dtypes, exact=False, same_framework=self._same_framework, gradient=gradient)
         summed = gradient and is_broadcast(ours[3], theirs[3])
         readable = is_readable(ours[2], ours[3]) and is_readable(theirs[2], theirs[3])
-        return _Sorts(is_comparable(*dtypes, ours[3], theirs[3]), summed, bound, dtypes, readable)
+        return Sorts(is_comparable(*dtypes, ours[3], theirs[3]), summed, bound, dtypes, readable)
 
     def _measure_row(self, row: Row, target: Item, golden: Item, floor: float, gradient: bool) -> None:
         if target.kind == golden.kind == "value" and is_update(parse_entry(golden.entry)):
@@ -313,13 +310,6 @@ def _setting_deviation(target: Item, golden: Item) -> float:
     if isinstance(mine, (int, float)) and isinstance(other, (int, float)):
         return abs(mine - other) / max(abs(mine), abs(other)) if mine != other else 0.0
     return 0.0 if same_value(target, golden) else math.inf
-
-
-def _fill(columns: StatisticColumns, waiting: list[tuple[Row, int, int, float]]) -> None:
-    if waiting:
-        rows, ours, theirs, floors = zip(*waiting, strict=True)
-        for row, deviation in zip(rows, columns.deviations(ours, theirs, floors), strict=True):
-            row.deviation = deviation
 
 
 def _epsilon(dtype: str | None) -> float:

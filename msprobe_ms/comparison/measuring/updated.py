@@ -22,14 +22,16 @@ def were_updated(pairs: Sequence[Pair]) -> bool:
     Only those have a say that have a gradient, where any has: what nothing trains, as a frozen part, stays equal.
     """
     trained = {place for pair in pairs for place in _with_gradients(pair.target)}
-    parameters = [(pair, row) for pair in pairs if pair.matched for row in pair.rows if _is_compared(row)]
+    parameters = [
+        (pair, row)
+        for pair in pairs
+        if pair.matched
+        for row in pair.rows
+        if row.state == "parameters" and row.deviation is not None and row.matched
+    ]
     deviations = [row.deviation or 0.0 for pair, row in parameters if not trained or _place(pair, row) in trained]
     apart = sorted(deviation for deviation in deviations if deviation)
     return len(apart) > len(deviations) / 2 and apart[len(apart) // 2] <= _UPDATED
-
-
-def _is_compared(row: Row) -> bool:
-    return row.state == "parameters" and row.deviation is not None and row.matched
 
 
 def _place(pair: Pair, row: Row) -> _Place | None:

@@ -37,13 +37,16 @@ class OtherSettings:
 
     def __init__(self, evidence: Evidence) -> None:
         self._frameworks, self._first = evidence.frameworks, evidence.first_step
+        #: Of most calls none differ, and of these nothing is kept: there may be a million.
         self._found: dict[Node, Sequence[OtherSetting]] = {}
 
     def of(self, node: Node) -> Sequence[OtherSetting]:
         """Return the settings that differ of a function, or of the function whose gradient this is."""
-        if node not in self._found:
-            self._found[node] = self._find(node) or ()  # one for all that have none
-        return self._found[node]
+        if node in self._found:
+            return self._found[node]
+        if found := self._find(node):
+            self._found[node] = found
+        return found
 
     def _find(self, node: Node) -> list[OtherSetting]:
         if node.is_module:

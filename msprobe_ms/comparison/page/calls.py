@@ -74,10 +74,12 @@ class Calls:
         frames, stacks = Codes(), Codes(())
         for side, name in (("target", "call_stack"), ("golden", "call_golden_stack")):
             codes = array("I")
-            entries: dict[str, Entry] = {each.name: each for pair in self.pairs if (each := getattr(pair, side))}
+            called: list[Entry | None] = [getattr(pair, side) for pair in self.pairs]
+            wanted = any(entry is not None and _lacks_stack(entry) for entry in called)
+            entries = {entry.name: entry for entry in called if entry is not None} if wanted else {}
             known: dict[tuple[str, ...], int] = {(): 0}
-            for pair in self.pairs:
-                stack = _stack(getattr(pair, side), entries) if self.stacks else ()
+            for entry in called:
+                stack = _stack(entry, entries) if self.stacks else ()
                 code = known.get(stack)
                 if code is None:
                     shown = (" ".join(frame.split()) for frame in outside_frameworks(stack)[:_FRAMES])
@@ -90,9 +92,13 @@ class Calls:
 
 def _stack(entry: Entry | None, entries: Mapping[str, Entry]) -> tuple[str, ...]:
     """The frames that made a call; of a backward call without any, those of its forward call."""
-    if entry is not None and not entry.stack and entry.parsed is not None and entry.parsed.direction == BACKWARD:
+    if entry is not None and entry.parsed is not None and _lacks_stack(entry):
         entry = entries.get(str(entry.parsed.in_direction(FORWARD)))
     return entry.stack if entry is not None else ()
+
+
+def _lacks_stack(entry: Entry) -> bool:
+    return not entry.stack and entry.parsed is not None and entry.parsed.direction == BACKWARD
 
 
 def _flags(pair: Pair, entry: Entry) -> int:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from msprobe_ms.comparison.model import Allowance, Comparison, Row
 from msprobe_ms.comparison.origin.allowances import describe_allowances
 from msprobe_ms.comparison.page.calls import Calls
+from msprobe_ms.comparison.reporting.plain_reasons import reasons_of
 from msprobe_ms.comparison.row_deviations import RowDeviations
 from msprobe_ms.comparison.row_items import RowItems
 from msprobe_ms.page.columns import Codes, Columns, floats, rounded
@@ -34,6 +35,7 @@ class Rows:
     def __init__(self, comparison: Comparison, calls: Calls) -> None:
         self.starts = np.cumsum([0, *(len(pair.rows) for pair in comparison.pairs)])
         self.rows, self.sides, self.deviations = comparison.rows, comparison.sides, comparison.deviations
+        self._comparison, self._verdicts = comparison, comparison.verdicts
         self._calls = calls
 
     def __len__(self) -> int:
@@ -44,17 +46,16 @@ class Rows:
 
         ``told``: the rows whose reasons are told; None for all.
         """
-        judged, results, places = _Judged(self.rows, self.deviations), Codes(""), self._calls.places
-        begun = [places.get(row.inherited_from, -1) + 1 if row.inherited_from else 0 for row in self.rows]
+        judged, places = _Judged(self.rows, self.deviations), self._calls.places
+        results, inherited = self._verdicts.results, self._verdicts.inherited
+        begun = np.array([places.get(name, -1) + 1 if name else 0 for name in inherited.values], np.uint32)
         columns.add("row_flags", judged.flags | self._item_flags())
         columns.add("row_deviation", rounded(floats(self.deviations.values, ~self.deviations.known), _BITS))
-        columns.add("row_tolerance", np.array(judged.tolerance, np.uint16), dictionary="tolerances")
+        columns.add("row_tolerance", judged.tolerance, dictionary="tolerances")
         columns.add_json("tolerances", judged.tolerances.values)
         columns.add("row_explained", judged.explained)
-        columns.add("row_inherited", np.array(begun, np.uint32), delta=True)
-        columns.add(
-            "row_result", np.array(results.codes(row.result for row in self.rows), np.uint8), dictionary="results"
-        )
+        columns.add("row_inherited", begun[inherited.codes], delta=True)
+        columns.add("row_result", results.codes.astype(np.uint8), dictionary="results")
         columns.add_json("results", results.values)
         self._add_reasons(columns, told)
         slots = Codes("")
@@ -76,9 +77,12 @@ class Rows:
     def _add_reasons(self, columns: Columns, told: npt.NDArray[np.bool_] | None) -> None:
         reasons, tell = Codes(""), translator()
         codes = np.zeros(len(self.rows), np.uint32)
-        for number in range(len(self.rows)) if told is None else np.flatnonzero(told).tolist():
-            if reason := self.rows[number].reason:
-                codes[number] = reasons.code(tell(reason))
+        places = np.arange(len(self.rows)) if told is None else np.flatnonzero(told)
+        if tell is str:
+            said = reasons_of(self._comparison, places)
+        else:
+            said = [tell(self.rows[number].reason) for number in places.tolist()]
+        codes[places] = reasons.codes(map(str, said))
         columns.add("row_reason", codes, dictionary="reasons")
         columns.add_json("reasons", reasons.values)
 
@@ -99,22 +103,26 @@ class _Judged:
 
     def __init__(self, rows: Sequence[Row], deviations: RowDeviations) -> None:
         self.tolerances, self.explanations = Codes(None), Codes("")
-        held_to = [row.tolerance for row in rows]
         explained = bytearray(len(rows))
         for number, row in enumerate(rows):
             if row.explained is None or row.deviation is None or row.tolerance is None:
                 continue
-            held_to[number] = row.held_to
             if by := row.explained_by:
                 explained[number] = self.explanations.code(by)
         self.explained = np.frombuffer(explained, np.uint8)
         self.flags = np.where(deviations.differs, DIFFERS, 0).astype(np.uint8)
         self.flags[self.explained > 0] |= EXPLAINED
         self.flags[deviations.misrecorded] |= MISRECORDED
-        exact = Codes()
-        codes = exact.codes(held_to)
-        told = self.tolerances.codes(each and float(f"{each:.{_DIGITS}g}") for each in exact.values)
-        self.tolerance = [told[code] for code in codes]
+        bounds, codes = _distinct(deviations.held_to)
+        told = self.tolerances.codes(None if each != each else float(f"{each:.{_DIGITS}g}") for each in bounds)
+        self.tolerance = np.array(told, np.uint16)[codes]
+
+
+def _distinct(numbers: npt.NDArray[np.float64]) -> tuple[list[float], npt.NDArray[np.intp]]:
+    """The numbers that there are, in the order in which they come first, and the place of each among them."""
+    found, first, codes = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return found[order].tolist(), np.argsort(order)[codes]
 
 
 def _slots(side: RowItems, slots: Codes) -> npt.NDArray[np.uint16]:

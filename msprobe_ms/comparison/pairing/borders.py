@@ -106,10 +106,9 @@ def _tensor(pair: Pair, state: str, side: Side) -> Row | None:
 
 
 def _is_module_call(pair: Pair, direction: str) -> bool:
-    parsed = [entry.parsed for entry in (pair.target, pair.golden) if entry is not None]
-    return not pair.fused and all(
-        each is not None and each.is_module and each.direction == direction for each in parsed
-    )
+    parsed = (entry.parsed for entry in (pair.target, pair.golden) if entry is not None)
+    are_calls = all(each is not None and each.is_module and each.direction == direction for each in parsed)
+    return are_calls and not pair.fused
 
 
 def _entry(pair: Pair, side: Side) -> Entry | None:

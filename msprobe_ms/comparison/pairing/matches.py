@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 from msprobe_ms.comparison.pairing.rules.api import ApiRule
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
-from msprobe_ms.dump.model import Dump
-from msprobe_ms.dump.names import DEBUG, FORWARD, EntryName
+from msprobe_ms.dump.dialects import KERNEL, same_apis
+from msprobe_ms.dump.model import Dump, Entry
+from msprobe_ms.dump.names import DEBUG, FORWARD, OPTIMIZER, PARAMETER, EntryName
+
+#: How a number is never written, which reads as another one.
+_OTHER_NUMBER = re.compile(r"\.0\d")
+#: Prefixes of entries that are no calls of functions.
+_OF_OTHERS = frozenset((KERNEL, PARAMETER, OPTIMIZER))
 
 
 def key_of(parsed: EntryName) -> Hashable:
@@ -16,6 +23,35 @@ def key_of(parsed: EntryName) -> Hashable:
     if parsed.is_module:
         return ("module", parsed.name, parsed.class_name, parsed.direction, parsed.index or 0)
     return (parsed.prefix, parsed.name, parsed.direction, parsed.index)
+
+
+def functions_of_equal_names(target: Dump, golden: Dump) -> bool:
+    """Whether both dumps hold the same calls of functions, outside of all modules and graphs, and nothing else.
+
+    Then each name says which call it is: there are no two of them for one key.
+    """
+    if not same_apis(target.framework, golden.framework) or target.entries.keys() != golden.entries.keys():
+        return False
+    names = "\n".join(target.entries)
+    return (
+        names.isascii()
+        and _OTHER_NUMBER.search(names) is None
+        and all(map(_is_plain_function, target.entries.values()))
+        and all(map(_is_plain_function, golden.entries.values()))
+    )
+
+
+def _is_plain_function(entry: Entry) -> bool:
+    parsed = entry.parsed
+    return not (
+        parsed is None
+        or parsed.is_module
+        or parsed.direction == DEBUG
+        or parsed.prefix in _OF_OTHERS
+        or entry.parent
+        or entry.scope
+        or entry.recomputed
+    )
 
 
 class KeyedEntries:

@@ -38,6 +38,8 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
     placed, unmatched = said.placed, said_unmatched(target, mappings.layer)
     alike = _AlikePairs()
     pairs = []
+    #: Pairs of which rows may hold an item of one side alone.
+    incomplete: list[Pair] = []
     lone = _lone(target, golden)
     for entry in target.entries.values():
         match = matches.get(entry.name)
@@ -49,11 +51,14 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
             continue  # It has its rows beside the last of its group.
         elif match.targets or _is_spelled_differently(entry, golden.entries[match.golden], match):
             pairs.append(_pair_group(match, entry, target, golden, said, placed))
+            incomplete.append(pairs[-1])
         else:
             other = golden.entries[match.golden]
             plain = not said.items and match.rule is None
             rows = alike.rows(entry, other) if plain else _placed_rows(entry, other, said, placed, match.rule)
             pairs.append(Pair(entry, other, rows, match.how))
+            if not (plain and alike.are_complete):
+                incomplete.append(pairs[-1])
     matched = {name for match in matches.values() for name in match.all_golden}
     for entry in golden.entries.values():
         if entry.name not in matched and not lone(entry):
@@ -64,7 +69,7 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
             )
             if rows or not entry.items:
                 pairs.append(Pair(None, entry, rows))
-    pair_arguments(pairs, (target.framework, golden.framework))
+    pair_arguments(incomplete, (target.framework, golden.framework))
     pair_within_borders(pairs, target.entries, golden.entries)
     mark_compared_elsewhere(pairs)
     return pairs
@@ -86,14 +91,17 @@ class _AlikePairs:
     """Rows of paired entries. Calls of one function have items of one kind, which pair alike: that is done once."""
 
     def __init__(self) -> None:
-        self._known: dict[Layouts, Places] = {}
+        self._known: dict[Layouts, tuple[Places, bool]] = {}
         #: One value for all rows: each holds it.
         self._tables: Tables | None = None
         self._layouts = b"", b""
+        #: Whether each of the rows that were made last holds items of both sides.
+        self.are_complete = False
 
     def rows(self, entry: Entry, counterpart: Entry) -> list[Row]:
         ours, theirs = entry.items, counterpart.items
         if not (isinstance(ours, ItemSlice) and isinstance(theirs, ItemSlice)):
+            self.are_complete = False
             return [Row(*both) for both in pair_items(ours, theirs)]
         tables = self._tables
         if tables is None or tables[0] is not ours.table or tables[1] is not theirs.table:
@@ -101,9 +109,11 @@ class _AlikePairs:
             self._layouts = ours.table.layouts(), theirs.table.layouts()
         direction = entry.parsed.direction if entry.parsed else ""
         key = ours.layout(self._layouts[0]), theirs.layout(self._layouts[1]), direction
-        places = self._known.get(key)
-        if places is None:
-            places = self._known[key] = _places(ours, theirs)
+        known = self._known.get(key)
+        if known is None:
+            places = _places(ours, theirs)
+            known = self._known[key] = places, not any(None in each[:2] for each in places)
+        places, self.are_complete = known
         rows = []
         for place, other, state in places:
             # One number, not two equal ones, wherever there is one.

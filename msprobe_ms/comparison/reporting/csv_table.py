@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import BinaryIO
 
@@ -18,8 +19,27 @@ import orjson
 
 #: What a cell can hold; None is a blank cell.
 Cell = str | float | int | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class CodedCells:
+    """Cells that repeat: the ``values`` that there are, and the place of each line's among them."""
+
+    codes: npt.NDArray[np.integer]
+    values: Sequence[Cell]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __iter__(self) -> Iterator[Cell]:
+        return map(self.values.__getitem__, self.codes.tolist())
+
+    def __getitem__(self, line: int) -> Cell:
+        return self.values[self.codes[line]]
+
+
 #: The cells of a column; numbers that are all finite may come as an array.
-Cells = Sequence[Cell] | npt.NDArray[np.float64]
+Cells = Sequence[Cell] | npt.NDArray[np.float64] | CodedCells
 
 #: Lines whose cells become text at once.
 _BLOCK = 512
@@ -35,6 +55,8 @@ _NOT_PLAIN = re.compile(f"""[",;\\r\\n]|^[{re.escape("".join(_FORMULA_STARTS))}]
 _MARKS = ('"', ";", "\r")
 #: Cells that are a text in the file.
 _TEXT_OR_BLANK = (str, type(None))
+#: Values of columns side by side that a number of 64 bits tells apart.
+_MOST_CODES = 1 << 62
 #: How often texts must occur in a block to be looked at one by one.
 _OFTEN = 4
 
@@ -46,6 +68,8 @@ def figure_cell(value: float | None) -> Cell:
 
 def listed(cells: Cells) -> Sequence[Cell]:
     """Return cells one by one, which an array is not."""
+    if isinstance(cells, CodedCells):
+        return list(cells)
     return cells.tolist() if isinstance(cells, np.ndarray) else cells
 
 
@@ -85,11 +109,47 @@ def _lines(columns: Sequence[Cells]) -> bytes:
 
 def _texts_of_all(columns: Sequence[Cells]) -> Iterator[Iterable[str]]:
     """The cells of columns as they stand in the file; arrays side by side come as one, with its commas."""
-    for are_numbers, some in groupby(columns, lambda cells: isinstance(cells, np.ndarray)):
-        if are_numbers:
+    for kind, some in groupby(columns, type):
+        if kind is np.ndarray:
             yield _numbers(np.stack([np.asarray(cells) for cells in some], axis=1))
+        elif kind is CodedCells:
+            yield from _of_codes(list(some))  # type: ignore[arg-type]
         else:
-            yield from map(_texts, some)  # type: ignore[arg-type]
+            yield from _of_lists(list(some))  # type: ignore[arg-type]
+
+
+def _of_lists(columns: Sequence[Sequence[Cell]]) -> Iterator[Iterable[str]]:
+    """The cells of columns one by one; those that are all equal to the ones before, as names may be, once."""
+    before: Sequence[Cell] | None = None
+    texts: Sequence[str] = ()
+    for cells in columns:
+        if before is None or cells != before:
+            before, texts = cells, list(_texts(cells))
+        yield texts
+
+
+def _of_codes(columns: Sequence[CodedCells]) -> Iterator[Iterable[str]]:
+    """The cells of columns side by side, with their commas: together they have few values."""
+    codes, width, some = np.zeros(len(columns[0]), np.int64), 1, list[CodedCells]()
+    for cells in columns:
+        if some and width * len(cells.values) > _MOST_CODES:
+            yield _joined(codes, some)
+            codes, width, some = np.zeros(len(cells), np.int64), 1, []
+        codes, width = codes * len(cells.values) + cells.codes, width * len(cells.values)
+        some.append(cells)
+    yield _joined(codes, some)
+
+
+def _joined(codes: npt.NDArray[np.int64], columns: Sequence[CodedCells]) -> Iterable[str]:
+    """``codes``: the places of the values of all columns, as the digits of one number."""
+    texts = {}
+    for code in np.unique(codes).tolist():
+        cells, left = list[Cell](), code
+        for column in reversed(columns):
+            left, place = divmod(left, len(column.values))
+            cells.append(column.values[place])
+        texts[code] = ",".join(map(_other, reversed(cells)))
+    return map(texts.__getitem__, codes.tolist())
 
 
 def _numbers(lines: npt.NDArray[np.float64]) -> Iterable[str]:
@@ -100,7 +160,7 @@ def _numbers(lines: npt.NDArray[np.float64]) -> Iterable[str]:
     return [",".join(map(repr, line)) for line in lines.tolist()]  # not finite: JSON has no such
 
 
-def _texts(cells: Sequence[Cell]) -> Iterable[str]:
+def _texts(cells: Sequence[Cell]) -> Sequence[str]:
     """The cells of a column as they stand in the file."""
     if all(issubclass(kind, _TEXT_OR_BLANK) for kind in set(map(type, cells))):
         return _safe(cells)  # type: ignore[arg-type]

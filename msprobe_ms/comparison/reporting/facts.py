@@ -232,10 +232,10 @@ def _is_other_precision(dtype: str | None, other_dtype: str | None) -> bool:
 
 def _unread_lines(comparison: Comparison) -> Iterator[str]:
     """How many tensors could not be read, or are not what was recorded, and what was compared in their place."""
-    noted = [row for row in comparison.rows if row.measured and NOTE in row.measured]
+    noted = [row for row in comparison.measured if row.measured and NOTE in row.measured]
     if not noted:
         return
-    tensors = sum(COSINE in row.measured for row in comparison.rows if row.measured)
+    tensors = sum(COSINE in row.measured for row in comparison.measured if row.measured)
     for beginning, what in (
         (NOT_COMPARED, tr("could not be read")),
         (CONTRADICTS, tr("are not what dump.json says of them")),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import repeat
 from json.decoder import JSONDecodeError
 from pathlib import Path
@@ -25,6 +25,8 @@ from msprobe_ms.support.translation import tr, tr_join
 #: Bytes read at a time, so few that what is made of them, some ten times as much, stays in a core's own cache: from
 #: 64 KiB on parsing takes up to three times as long. More where one value is larger.
 _BLOCK = 1 << 14
+#: The same where most of it is not parsed.
+_LARGE_BLOCK = 1 << 18
 #: Times what there is of a value that is read next where it is not whole, so that scanning it anew stays linear.
 _GROWTH = 3
 #: Characters from the end of what was read within which the scanner may have missed the rest of a number or literal.
@@ -58,8 +60,15 @@ _FAULTS = {
 Member = tuple[str, str, Any]
 
 
-def members(path: Path, opened: str | None = None) -> Iterator[Member]:
+#: Takes members from a place in a text on that need no parsing; returns where that ends, and where a whole member ends
+#: that follows and must be parsed, or 0.
+Taker = Callable[[str, int], tuple[int, int]]
+
+
+def members(path: Path, opened: str | None = None, taker: Taker | None = None) -> Iterator[Member]:
     """Yield the members of the object in ``path``; for the one named ``opened``, when it is an object, its members.
+
+    Of these ``taker`` may take some, which are not yielded then.
 
     An opened object comes first as a member of its own, with the value ``{}``. ``NaN`` and ``Infinity`` are numbers of
     the format; half characters become ``?``; integers beyond 64 bits may come as the nearest double.
@@ -71,7 +80,7 @@ def members(path: Path, opened: str | None = None) -> Iterator[Member]:
     try:
         with open_regular(path) as file:
             text = _Text(file)
-            yield from _object(text, opened)
+            yield from _object(text, opened, taker)
             text.end()
     except OSError as error:
         raise DumpFormatError(
@@ -97,6 +106,8 @@ class _Text:
         self._lines, self._column = 0, 0
         #: Where the last value ends, what lies between it and the key behind it, and whether that was searched for.
         self._end, self._between, self._searched = 0, "", False
+        #: Bytes to read at a time.
+        self._block = _BLOCK
         self.text = ""
         self.place = 0
 
@@ -165,12 +176,31 @@ class _Text:
         self.place = end
         return found
 
-    def more(self) -> bool:
+    def known(self, taker: Taker) -> tuple[bool, dict[str, Any]]:
+        """Have members taken that need no parsing, and one parsed that follows; what ends them is not taken.
+
+        Return whether there were any, and the one that was parsed.
+        """
+        if len(self.text) - self.place < _BLOCK:
+            self.more(self._block)
+        start = self.place
+        self.place, end = taker(self.text, start)
+        self._block = _LARGE_BLOCK if self.place > start else _BLOCK
+        if self.place > start or not end:
+            return self.place > start, {}
+        try:
+            found: dict[str, Any] = orjson.loads(f"{{{self.text[start:end]}}}")
+        except ValueError:
+            return False, {}
+        self.place = end
+        return True, found
+
+    def more(self, at_least: int = _BLOCK) -> bool:
         """Read on; False at the end of the file. What was taken is dropped."""
         if self._ended:
             return False
         rest = self.text[self.place :]
-        raw = self._file.read(max(_BLOCK, _GROWTH * len(rest)))
+        raw = self._file.read(max(at_least, _GROWTH * len(rest)))
         self._ended = not raw
         self._end, self._searched = 0, False
         self._lines, self._column = self._position(self.place)
@@ -201,7 +231,7 @@ class _Text:
         return self._lines + newlines, place - start + (0 if newlines else self._column)
 
 
-def _object(text: _Text, opened: str | None, holder: str = "") -> Iterator[Member]:
+def _object(text: _Text, opened: str | None, taker: Taker | None, holder: str = "") -> Iterator[Member]:
     if not text.next():
         raise _Damage(tr("empty: the dumping process ended before it was written"))
     if text.next() != "{":
@@ -211,6 +241,13 @@ def _object(text: _Text, opened: str | None, holder: str = "") -> Iterator[Membe
         text.take("}")
         return
     while True:
+        while holder and taker is not None and text.next() == '"':
+            moved, found = text.known(taker)
+            yield from zip(repeat(holder), found, found.values(), strict=False)
+            if not moved:
+                break
+            if text.take(",}") == "}":
+                return
         while text.next() == '"' and (holder or opened is None) and (found := text.many()):
             yield from zip(repeat(holder), found, found.values(), strict=False)
             text.take(",")
@@ -221,7 +258,7 @@ def _object(text: _Text, opened: str | None, holder: str = "") -> Iterator[Membe
         text.take(":")
         if not holder and key == opened and text.next() == "{":
             yield "", key, {}
-            yield from _object(text, opened, holder=key)
+            yield from _object(text, opened, taker, holder=key)
         else:
             yield holder, key, text.value()
         if text.take(",}") == "}":

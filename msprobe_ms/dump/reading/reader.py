@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from msprobe_ms.dump.columns import ItemTable
+from msprobe_ms.dump.columns import ItemSlice, ItemTable
 from msprobe_ms.dump.dialects import DIALECTS, MINDSPORE, Dialect, apis_by_prefixes
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import (
@@ -24,13 +24,15 @@ from msprobe_ms.dump.names import (
     RECOMPUTE,
     RECOVERED,
     SCOPE,
+    EntryName,
     counted_entries,
     is_name,
     parse_entry,
 )
+from msprobe_ms.dump.reading.alike_calls import AlikeCalls
 from msprobe_ms.dump.reading.halves import join_halves
 from msprobe_ms.dump.reading.items import DEEPEST, SECTION_KEYS, TensorSource, call_items, gradient_items, saved_items
-from msprobe_ms.dump.reading.json_stream import kind_of, members
+from msprobe_ms.dump.reading.json_stream import Taker, kind_of, members
 from msprobe_ms.dump.reading.locate import DUMP_FILES, dump_file, find_dumps, folder_of, parts_of, unfinished
 from msprobe_ms.dump.writing.journal import JOURNAL_NAME
 from msprobe_ms.support.errors import DamagedFileError, DumpFormatError
@@ -47,6 +49,8 @@ _PARAMETERS_GRAD = re.compile(r"\.parameters_grad(\.\d+)?$")
 #: Characters of a dump's own word on what it lacks, and of a name that is too long, that are shown.
 _LONGEST_REASON, _SHOWN = 500, 60
 _LEVEL = ("", "level")
+#: Bytes of a dump.json from which on it pays to learn what its calls have in common.
+_MANY_CALLS = 1 << 21
 _MICRO_STEPS = "megatron_micro_step_number"
 #: What tells the dialect of a dump that does not name its framework; of several the first.
 _BY_PACKAGE = {dialect.package: dialect for dialect in reversed(DIALECTS)}
@@ -143,6 +147,13 @@ def _version(path: Path) -> tuple[int, ...]:
         return ()
 
 
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def _overtaken(path: Path, before: tuple[int, ...]) -> str:
     """Why what was read, of a dump that was being written, is not what is there now; "" where it is."""
     if not before or _version(path) == before:
@@ -179,7 +190,7 @@ class _Reading:
     def read(self) -> None:
         """Read the file; of a damaged one the entries before the damage, when there are any."""
         try:
-            for holder, key, value in members(self.path, opened="data"):
+            for holder, key, value in members(self.path, opened="data", taker=self._taker()):
                 if holder:
                     self._add(key, value)
                     continue
@@ -217,7 +228,23 @@ class _Reading:
                 )
             )
 
-    def _add(self, name: str, body: Any) -> None:
+    def _taker(self) -> Taker | None:
+        """What takes calls that need no parsing; a small dump has few of a kind, and at level debug there are none."""
+        if not AlikeCalls.is_built() or _size(self.path) < _MANY_CALLS:
+            return None
+        alike = AlikeCalls(self.table, self._add_alike)
+        return lambda text, place: (place, 0) if self.envelope.get("level") == DEBUG else alike.take(text, place)
+
+    def _add_alike(self, names: Sequence[str], add: Callable[[Sequence[str]], list[ItemSlice]]) -> None:
+        known = [*map(self._known, names)]
+        for (name, parsed), items in zip(known, add([name for name, _ in known]), strict=True):
+            other = self._like.get(name)
+            if other is not None and isinstance(other.items, ItemSlice) and other.items.start == items.start:
+                items.start = other.items.start  # one number, not two equal ones
+            self.entries[name] = Entry(name, parsed, items)
+
+    def _known(self, name: str) -> tuple[str, EntryName | None]:
+        """The name itself, once for both dumps, and taken apart."""
         if not is_name(name):
             raise DumpFormatError(
                 tr(
@@ -228,9 +255,11 @@ class _Reading:
                 )
             )
         if (known := self._like.get(name)) is not None:
-            name, parsed = known.name, known.parsed
-        else:
-            parsed = parse_entry(name)
+            return known.name, known.parsed
+        return name, parse_entry(name)
+
+    def _add(self, name: str, body: Any) -> None:
+        name, parsed = self._known(name)
         items: Sequence[Item]
         try:
             items = self._items(name, body, parsed.direction if parsed else "")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -136,3 +138,35 @@ def test_none_is_lost_wherever_an_interrupt_comes(tmp_path: Path, after_calls: b
         if interruption.ignored:  # Python raises nothing out of `__del__`
             before = os.listdir("/proc/self/fd")
         assert os.listdir("/proc/self/fd") == before, place
+
+
+KEEPS = """
+import sys
+import numpy as np
+from pathlib import Path
+from msprobe_ms.support.process import return_large_arrays
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+if "return" in sys.argv:
+    return_large_arrays()
+before = np.ones(2 << 20)
+del before
+many, between = [], []
+for _ in range(8):
+    many.append(np.ones(1 << 20))
+    between.append([bytearray(100_000) for _ in range(20)])
+held = resident()
+del many
+print(held - resident())
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library keeps other memory")
+def test_the_memory_of_large_arrays_is_given_back_where_smaller_ones_lie_behind() -> None:
+    def given_back(*how: str) -> int:
+        return int(subprocess.run([sys.executable, "-c", KEEPS, *how], check=True, capture_output=True).stdout)
+
+    assert given_back("return") > 60 << 20 > given_back()

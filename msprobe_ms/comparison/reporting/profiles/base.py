@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from msprobe_ms.arrays.custom_metrics import Algorithm, message_of, metric_of
 from msprobe_ms.comparison.model import Comparison, Metrics, Pair, Row
-from msprobe_ms.comparison.reporting.csv_table import Cell, Cells
+from msprobe_ms.comparison.reporting.csv_table import Cell, Cells, CodedCells
 from msprobe_ms.comparison.reporting.legend import LegendLine
 from msprobe_ms.comparison.row_items import RowItems
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS, is_non_finite
@@ -77,22 +77,36 @@ class Line:
 
 
 class Block:
-    """Some lines of a report side by side, and the items of their rows."""
+    """Some lines of a report side by side: the rows at these places of a comparison, and their items."""
 
-    def __init__(self, lines: Sequence[Line], items: tuple[RowItems, RowItems]) -> None:
-        self.lines, self._items = lines, items
+    def __init__(self, comparison: Comparison, places: npt.NDArray[np.intp]) -> None:
+        self.comparison, self.places = comparison, places
+
+    def __len__(self) -> int:
+        return len(self.places)
 
     def __iter__(self) -> Iterator[Line]:
         return iter(self.lines)
 
     @cached_property
+    def lines(self) -> list[Line]:
+        found = lines(self.comparison, int(self.places[0]))
+        return list(islice(found, len(self.places)))
+
+    @cached_property
     def rows(self) -> list[Row]:
-        return [line.row for line in self.lines]
+        return [self.row(place) for place in range(len(self.places))]
+
+    def row(self, place: int) -> Row:
+        return self.comparison.rows[self.places[place]]
 
     @cached_property
     def columns(self) -> RowColumns:
         """What the dumps say of the items, read column by column."""
-        return RowColumns(self.rows, self._items)
+        rows, places = self.comparison.rows, self.places
+        target, golden = self.comparison.sides
+        # What refers to the block itself would not be freed with it.
+        return RowColumns(lambda place: rows[places[place]], (target.of(places), golden.of(places)))
 
 
 class Column(NamedTuple):
@@ -111,8 +125,10 @@ def column(title: str, cell: Callable[[Line], Cell]) -> Column:
 _AS_THEY_ARE = frozenset((str, type(None)))
 
 
-def cells_of(values: Values) -> Cells:
+def cells_of(values: Values | CodedCells) -> Cells:
     """Return values as cells: numbers, texts, blanks for nothing; what is not finite is a text, as sheets hold none."""
+    if isinstance(values, CodedCells):
+        return values
     if not isinstance(values, np.ndarray):
         kinds = set(map(type, values))
         if kinds <= _AS_THEY_ARE:
@@ -156,26 +172,32 @@ class Profile(ABC):
         """Fill every row's ``result``, ``reason`` and ``colour``."""
 
 
-def lines(comparison: Comparison) -> Iterator[Line]:
-    """Yield the lines of a report in order; rows without a target item have none (the summary counts them)."""
+def lines(comparison: Comparison, first: int = 0) -> Iterator[Line]:
+    """Yield the lines of a report in order, from the row at the place ``first`` on.
+
+    Rows without a target item have none (the summary counts them).
+    """
+    place = 0
     for pair in comparison.pairs:
+        if place + len(pair.rows) <= first:
+            place += len(pair.rows)
+            continue
         stack = pair.target.stack if pair.target and pair.target.stack else None
         for row in pair.rows:
             if row.in_target:
                 first_input = stack is not None and row.state == "input"
-                yield Line(pair, row, comparison.mode, stack if first_input else None)
+                if place >= first:
+                    yield Line(pair, row, comparison.mode, stack if first_input else None)
                 if first_input:
                     stack = None
+            place += 1
 
 
 def blocks(comparison: Comparison, size: int) -> Iterator[Block]:
     """Yield the lines of a report, ``size`` at a time."""
-    left = lines(comparison)
-    target, golden = comparison.sides
-    places = np.flatnonzero(target.present)
+    places = np.flatnonzero(comparison.sides[TARGET].present)
     for start in range(0, len(places), size):
-        chosen = places[start : start + size]
-        yield Block(list(islice(left, size)), (target.of(chosen), golden.of(chosen)))
+        yield Block(comparison, places[start : start + size])
 
 
 def item_name(item: Item, mode: Mode) -> str:
@@ -221,9 +243,10 @@ def _shape_text(shape: tuple[int, ...]) -> str:
 class RowColumns:
     """Columns of some rows: a value for each row, None where the row has no item on that side."""
 
-    def __init__(self, rows: Sequence[Row], sides: tuple[RowItems, RowItems]) -> None:
-        self._rows = rows
-        self.target, self.golden = (SideColumns(rows, side, sides[side]) for side in (TARGET, GOLDEN))
+    def __init__(self, row: Callable[[int], Row], sides: tuple[RowItems, RowItems]) -> None:
+        """``row`` gives the row at a place, of which more than the columns hold is asked."""
+        self._row = row
+        self.target, self.golden = (SideColumns(row, side, sides[side]) for side in (TARGET, GOLDEN))
 
     @cached_property
     def relatives(self) -> dict[str, Values]:
@@ -236,7 +259,7 @@ class RowColumns:
         others = sorted({*self.target.others, *self.golden.others})
         columns: dict[str, Values] = dict(zip(RELATIVES, relative.T.tolist() if others else relative.T, strict=True))
         for place in others:
-            metrics = self._rows[place].metrics
+            metrics = self._row(place).metrics
             for name, column in columns.items():
                 column[place] = metrics.get(name)
         return columns
@@ -245,8 +268,8 @@ class RowColumns:
 class SideColumns:
     """The items of one side; ``others`` are the places of those whose statistics are not four floats of a table."""
 
-    def __init__(self, rows: Sequence[Row], side: Side, items: RowItems) -> None:
-        self._rows, self._side, self._items = rows, side, items
+    def __init__(self, row: Callable[[int], Row], side: Side, items: RowItems) -> None:
+        self._row, self._side, self._items = row, side, items
         self.others: list[int] = np.flatnonzero(~items.regular).tolist()
 
     @cached_property
@@ -254,7 +277,7 @@ class SideColumns:
         """Max, Min, Mean and Norm: float64 of shape (rows, 4); anything at the places of ``others``."""
         table = self._items.table
         if table is None or not len(table):
-            return np.zeros((len(self._rows), 4))
+            return np.zeros((len(self._items.numbers), 4))
         floats: Floats = np.frombuffer(table.statistics, np.float64).reshape(-1, 4)[self._items.numbers]
         return floats
 
@@ -271,40 +294,41 @@ class SideColumns:
 
     @property
     def names(self) -> Values:
-        table, numbers = self._items.table, self._items.numbers.tolist()
+        table, numbers = self._items.table, self._items.numbers
         if table is not None and self._all_stored:
             return table.names(numbers)
         return [
             table.name(number) if table is not None and number >= 0 else getattr(self._item(place), "name", None)
-            for place, number in enumerate(numbers)
+            for place, number in enumerate(numbers.tolist())
         ]
 
-    def of_sorts(self, read: Callable[[Sort], Cell]) -> list[Cell]:
+    def of_sorts(self, read: Callable[[Sort], str | None]) -> list[str | None] | CodedCells:
         """What is read of the items' sorts, each once as far as they are stored: those of a dump are few."""
         table = self._items.table
         if table is None or not self._all_stored:
-            return [read(self._items.sort(place) or NULL) for place in range(len(self._rows))]
+            return [read(self._items.sort(place) or NULL) for place in range(len(self._items.numbers))]
         codes, places = self._sorts
-        found: list[Cell] = np.array([read(table.known_sorts[code]) for code in codes], object)[places].tolist()
-        return found
+        return CodedCells(places, [read(table.known_sorts[code]) for code in codes])
 
     @property
-    def dtypes(self) -> list[Cell]:
+    def dtypes(self) -> list[str | None] | CodedCells:
         return self.of_sorts(lambda sort: sort[2])
 
     @property
-    def shapes(self) -> list[Cell]:
+    def shapes(self) -> list[str | None] | CodedCells:
         """The shapes as the tables have them."""
         return self.of_sorts(lambda sort: shape_text_of(sort[3]))
 
     @property
-    def requires_grad(self) -> list[Cell]:
+    def requires_grad(self) -> list[str | None] | CodedCells:
         """``True``, ``False`` or nothing."""
         return self.of_sorts(lambda sort: None if sort[4] is None else str(sort[4]))
 
     def read(self, read: Callable[[Item], object]) -> Values:
         """What else the items hold."""
-        return [None if (item := self._item(place)) is None else read(item) for place in range(len(self._rows))]
+        return [
+            None if (item := self._item(place)) is None else read(item) for place in range(len(self._items.numbers))
+        ]
 
     @cached_property
     def _all_stored(self) -> bool:
@@ -317,5 +341,5 @@ class SideColumns:
         return codes.tolist(), places
 
     def _item(self, place: int) -> Item | None:
-        row = self._rows[place]
+        row = self._row(place)
         return row.target if self._side is TARGET else row.golden

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from msprobe_ms.arrays.custom_metrics import Algorithm
 from msprobe_ms.arrays.dtypes import parse_dtype
@@ -27,11 +28,12 @@ from msprobe_ms.arrays.metrics import (
     Metric,
 )
 from msprobe_ms.comparison.measuring.tensors import NOTE
-from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row
+from msprobe_ms.comparison.model import Comparison, Origin, OriginKind, Pair, Row, Said
 from msprobe_ms.comparison.pairing.coverage import is_running_statistic
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
-from msprobe_ms.comparison.reporting.csv_table import Cell, Cells
+from msprobe_ms.comparison.reporting.csv_table import Cell, Cells, CodedCells
 from msprobe_ms.comparison.reporting.legend import LegendLine, own_legend
+from msprobe_ms.comparison.reporting.plain_reasons import PlainReason, reasons_of
 from msprobe_ms.comparison.reporting.profiles.base import (
     BENCH_TITLES,
     NPU_TITLES,
@@ -48,8 +50,9 @@ from msprobe_ms.comparison.reporting.profiles.base import (
     item_name,
 )
 from msprobe_ms.comparison.reporting.profiles.latest import IGNORED, INPUTS_IGNORED
-from msprobe_ms.comparison.reporting.profiles.wording import deviates, differences, remarks
+from msprobe_ms.comparison.reporting.profiles.wording import DEVIATES, deviates, differences, remarks
 from msprobe_ms.comparison.row_items import where_sorts
+from msprobe_ms.comparison.row_verdicts import Coded
 from msprobe_ms.comparison.statistics import RELATIVES, STATISTICS
 from msprobe_ms.comparison.terms import Mode, PairedBy, RowColour
 from msprobe_ms.dump.columns import Sort
@@ -69,9 +72,6 @@ AGREES = "agrees"
 
 RESULTS = (ORIGIN, INHERITED, DIFFERS, RANDOM, UNMATCHED, NOT_JUDGED, NOT_COMPARED, AGREES)
 
-#: Rows up to which the reasons of all are kept once they are said: those of a million would take a third of the memory.
-_KEPT_REASONS = 1 << 16
-
 _COLOURS = {ORIGIN: RowColour.RED, INHERITED: RowColour.YELLOW, DIFFERS: RowColour.YELLOW}
 
 NO_SUM = tr("This gradient is the sum of the gradients of several modules, which cannot be computed from statistics.")
@@ -86,6 +86,9 @@ NO_VALUE = tr("The golden's call has no such value.")
 LATER_AGREE = tr("later uses of it agree")
 GRADIENT_AGREES = tr("{later_agree}, or the two dumps record other parts of this gradient", later_agree=LATER_AGREE)
 NO_STATISTIC = tr("The golden's module has no such running statistic in its dump: buffers are not recorded.")
+_INHERITED_FROM = tr(
+    "It deviates by {deviation:.3g} of its size, beyond the tolerance {held_to:.3g}, inherited from {inherited_from}."
+)
 PASSED_ON = tr("The other side has no such value: it computes in one call what this side computes in several.")
 
 
@@ -93,20 +96,25 @@ def judge(comparison: Comparison) -> None:
     """Fill result, reason and colour of every row."""
     origins = {origin.target: origin for origin in (*comparison.random, *comparison.origins)}
     named = {beginning for name in origins for beginning in beginnings(name)}
-    plainly, uncoloured = _plain_rows(comparison), RowColour.NONE
+    plainly = _plain_rows(comparison)
     differing = iter(comparison.deviations.differs.tolist())
-    kept = sum(len(pair.rows) for pair in comparison.pairs) <= _KEPT_REASONS
     for pair in comparison.pairs:
         is_named = pair.target is not None and pair.target.name in named
         whole = origins.get(pair.target.name) if is_named and pair.target else None
         for row, plain, differs in zip(pair.rows, plainly, differing, strict=False):
             if plain and not is_named and not row.measured:
-                row.result, row.reason = _plainly_judged(pair, row, kept=kept) if differs else (AGREES, "")
+                row.said = _PLAINLY_SAID[_difference(pair, row)] if differs else _AGREES
             else:
                 target = row.target
                 origin = _origin_of(row, target, origins, whole) if is_named else None
-                row.result, row.reason = _judged(pair, row, target, origin, comparison.mode)
-            row.colour = _COLOURS.get(row.result, uncoloured)
+                row.said = _said(*_judged(pair, row, target, origin, comparison.mode))
+
+
+def _said(result: str, reason: str | Callable[[Row], str] = "") -> Said:
+    return Said(result, reason, _COLOURS.get(result, RowColour.NONE))
+
+
+_AGREES = _said(AGREES)
 
 
 def _plain_rows(comparison: Comparison) -> Iterator[bool]:
@@ -176,11 +184,6 @@ def _differing(pair: Pair, row: Row, reason: str) -> tuple[str, str]:
     return result, in_full(row, reason)
 
 
-def _plainly_judged(pair: Pair, row: Row, *, kept: bool) -> tuple[str, str | Callable[[Row], str]]:
-    result, in_full = _difference(pair, row)
-    return result, _PLAINLY[in_full](row) if kept else _PLAINLY[in_full]
-
-
 def _difference(pair: Pair, row: Row) -> tuple[str, Callable[[Row, str], str]]:
     """The result of a row that differs and is no origin, and what makes the reason in full of why it differs."""
     if _is_ignored(pair, row):
@@ -212,19 +215,24 @@ def _plainly(in_full: Callable[[Row, str], str], row: Row) -> str:
 
 def _plainly_inherited(row: Row) -> str:
     """What most of all reasons say, in one message instead of two."""
-    return tr(
-        "It deviates by {deviation:.3g} of its size, beyond the tolerance {held_to:.3g}, "
-        "inherited from {inherited_from}.",
-        deviation=row.deviation,
-        held_to=row.held_to,
-        inherited_from=row.inherited_from,
-    )
+    return tr(str(_INHERITED_FROM), deviation=row.deviation, held_to=row.held_to, inherited_from=row.inherited_from)
 
 
-#: The same of a row of which there is no more to say than how far apart it is, said when it is asked for.
-_PLAINLY: Mapping[Callable[[Row, str], str], Callable[[Row], str]] = {
-    **{each: partial(_plainly, each) for each in (_ignored, _from_this_call, _differs)},
-    _inherited: _plainly_inherited,
+#: The same of a row of which there is no more to say than how far apart it is.
+_PLAINLY: Mapping[Callable[[Row, str], str], PlainReason] = {
+    **{
+        each: PlainReason(partial(_plainly, each), str(each(Row(None, None), DEVIATES)))
+        for each in (_ignored, _from_this_call, _differs)
+    },
+    _inherited: PlainReason(_plainly_inherited, _INHERITED_FROM),
+}
+
+
+#: What is said of such rows, once for all.
+_PLAINLY_SAID = {
+    (result, in_full): _said(result, reason)
+    for in_full, reason in _PLAINLY.items()
+    for result in (NOT_JUDGED, INHERITED, DIFFERS)
 }
 
 
@@ -266,7 +274,7 @@ class Own(Profile):
 Read = Callable[[Block], Cells]
 
 
-def _of_sides(read: Callable[[SideColumns], Values]) -> tuple[Read, Read]:
+def _of_sides(read: Callable[[SideColumns], Values | CodedCells]) -> tuple[Read, Read]:
     """The cells of the target's column and of the golden's."""
     return lambda block: cells_of(read(block.columns.target)), lambda block: cells_of(read(block.columns.golden))
 
@@ -288,10 +296,37 @@ def _of_metric(metric: str) -> Read:
 
 
 def _names(block: Block, side: SideColumns) -> Cells:
-    mode = block.lines[0].mode
+    mode = block.comparison.mode
     if mode == Mode.TENSOR:  # where the names of files count
         return cells_of(side.read(lambda item: item_name(item, mode)))
     return cells_of(side.names)
+
+
+def _said_of(block: Block, said: Coded, nothing: Cell) -> Cells:
+    codes, used = np.unique(said.codes[block.places], return_inverse=True)
+    return CodedCells(used, [said.values[code] if code else nothing for code in codes.tolist()])
+
+
+def _reasons(block: Block) -> Cells:
+    return [reason or None for reason in reasons_of(block.comparison, block.places)]
+
+
+def _deviations(block: Block) -> Cells:
+    deviations = block.comparison.deviations
+    return _figures(deviations.values[block.places], ~deviations.known[block.places])
+
+
+def _tolerances(block: Block) -> Cells:
+    bounds = block.comparison.deviations.held_to[block.places]
+    return _figures(bounds, np.isnan(bounds))
+
+
+def _figures(values: npt.NDArray[np.float64], missing: npt.NDArray[np.bool_]) -> Cells:
+    if not missing.any():
+        return cells_of(values)
+    return cells_of(
+        [None if nothing else value for value, nothing in zip(values.tolist(), missing.tolist(), strict=True)]
+    )
 
 
 def _call_site(line: Line) -> Cell:
@@ -310,14 +345,12 @@ def _pairs(titles: Iterable[str], cells: Iterable[tuple[Read, Read]]) -> tuple[C
 _VERDICT = (
     Column("NPU Name", lambda block: _names(block, block.columns.target)),
     Column("Bench Name", lambda block: _names(block, block.columns.golden)),
-    Column("Result", lambda block: [row.result for row in block.rows]),
-    Column("Reason", lambda block: [row.reason or None for row in block.rows]),
-    Column("Inherited From", lambda block: [row.inherited_from or None for row in block.rows]),
-    Column("Explained By", lambda block: [row.explained and (row.explained_by or None) for row in block.rows]),
-    Column("Deviation", lambda block: cells_of([row.deviation for row in block.rows])),
-    Column(
-        "Tolerance", lambda block: cells_of([row.held_to if row.explained else row.tolerance for row in block.rows])
-    ),
+    Column("Result", lambda block: _said_of(block, block.comparison.verdicts.results, "")),
+    Column("Reason", _reasons),
+    Column("Inherited From", lambda block: _said_of(block, block.comparison.verdicts.inherited, None)),
+    Column("Explained By", lambda block: _said_of(block, block.comparison.verdicts.explained, None)),
+    Column("Deviation", _deviations),
+    Column("Tolerance", _tolerances),
 )
 
 _BASIC = _pairs(

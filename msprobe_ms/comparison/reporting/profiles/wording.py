@@ -15,6 +15,8 @@ from msprobe_ms.dump.model import Item
 from msprobe_ms.support.translation import tr
 
 _MD5, _TENSOR = Mode.MD5, Mode.TENSOR
+#: How far apart two tensors are.
+DEVIATES = tr("It deviates by {deviation:.3g} of its size, beyond the tolerance {held_to:.3g}")
 #: Why metrics of real data have no number, where the row itself does not say.
 WHY_MISSING = {
     Missing.NON_FINITE: tr("NaN or infinity stand at other places than in the golden."),
@@ -58,11 +60,7 @@ def differences(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[st
 
 
 def deviates(row: Row) -> str:
-    return tr(
-        "It deviates by {deviation:.3g} of its size, beyond the tolerance {held_to:.3g}",
-        deviation=row.deviation,
-        held_to=row.held_to,
-    )
+    return tr(str(DEVIATES), deviation=row.deviation, held_to=row.held_to)
 
 
 def remarks(row: Row, target: Item, golden: Item, mode: Mode) -> Iterator[str]:

@@ -14,7 +14,11 @@ from compare_parts import tensor
 from hypothesis import given
 from hypothesis import strategies as st
 
+from msprobe_ms.comparison.pairing import entries
+from msprobe_ms.comparison.pairing.entries import pair_entries
+from msprobe_ms.comparison.pairing.matches import functions_of_equal_names
 from msprobe_ms.comparison.pairing.pairs import pair, pair_items
+from msprobe_ms.comparison.pairing.rules.data import DataPairs
 from msprobe_ms.comparison.pairing.rules.files import Mappings, load_mappings
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.reading.reader import read_dump
@@ -605,3 +609,42 @@ def test_indices_never_stand_beside_floats_of_another_number():
     assert standing(tokens, longer) == [("input.0", "input.0")]
     as_floats = call_items(("input.0", (2, 7), np.float32))
     assert standing(tokens, as_floats) == [("input.0", "input.0")]
+
+
+NAMES = st.lists(
+    st.sampled_from(
+        [
+            *(f"Functional.{name}.{number}.{way}" for name in ("add", "mul") for number in (0, "00", 1, 2)
+              for way in ("forward", "backward")),
+            "Tensor.٣.٣.forward", "Cell.a.B.forward.0", "loss.0.debug", "Optimizer.a.weight.0.forward", "no grammar",
+        ]
+    ),
+    unique=True,
+    max_size=9,
+)  # fmt: skip
+
+
+@given(NAMES, st.booleans(), st.sampled_from(["mindspore", "pytorch"]))
+def test_functions_of_equal_names_are_paired_as_the_general_rules_pair_them(names, in_a_module, framework):
+    parent = "Cell.a.B.forward.0" if in_a_module else None
+    target, golden = (dump(side, *(entry(name, parent=parent) for name in names)) for side in ("mindspore", framework))
+    found = pair_entries(target, golden, NONE, DataPairs())
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(entries, "functions_of_equal_names", lambda *dumps: False)
+        assert pair_entries(target, golden, NONE, DataPairs()) == found
+
+
+def test_only_functions_outside_of_modules_are_paired_by_equal_names():
+    plain = ["Functional.add.0.forward", "Tensor.mul.10.backward"]
+    one = dump("mindspore", *plain)
+    assert functions_of_equal_names(one, dump("mindspore", *reversed(plain)))
+    assert not functions_of_equal_names(one, dump("pytorch", *plain))
+    assert not functions_of_equal_names(one, dump("mindspore", *plain[:1]))
+    for other in (
+        "Cell.a.B.forward.0",
+        "Functional.add.00.forward",
+        "loss.0.debug",
+        "no grammar",
+        "Kernel.Add.0.forward",
+    ):
+        assert not functions_of_equal_names(*(dump("mindspore", *plain, other) for _ in range(2)))

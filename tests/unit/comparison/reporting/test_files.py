@@ -26,9 +26,10 @@ from msprobe_ms.cli.main import main
 from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
 from msprobe_ms.comparison.pairing.shares import shares_of
+from msprobe_ms.comparison.reporting import csv_table
 from msprobe_ms.comparison.reporting import files as report
 from msprobe_ms.comparison.reporting.advisor import write_advice
-from msprobe_ms.comparison.reporting.csv_table import looks_like_formula, write_csv
+from msprobe_ms.comparison.reporting.csv_table import CodedCells, listed, looks_like_formula, write_columns, write_csv
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import PROFILES, judge
 from msprobe_ms.support.errors import UsageError
@@ -271,6 +272,36 @@ def test_a_csv_reader_gets_every_cell_of_a_table_back(rows: list[list[Any]]) -> 
                 assert text.replace("'", "") == cell.encode("utf-8", "backslashreplace").decode().replace("'", "")
             else:
                 assert text == ("" if cell is None else str(cell))
+
+
+@pytest.mark.parametrize("most", [1, 1 << 62])
+def test_cells_that_repeat_are_written_as_if_each_were_given(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(csv_table, "_MOST_CODES", most)
+
+    @given(st.lists(st.lists(CELLS, min_size=1, max_size=3), min_size=1, max_size=4), st.data())
+    def check(values: list[list[Any]], data: st.DataObject) -> None:
+        lines = data.draw(st.integers(1, 5))
+        places = [data.draw(st.lists(st.integers(0, len(each) - 1), min_size=lines, max_size=lines)) for each in values]
+        coded = [CodedCells(np.array(each), known) for each, known in zip(places, values, strict=True)]
+        plain = [[known[place] for place in each] for each, known in zip(places, values, strict=True)]
+        assert [listed(column) for column in coded] == plain or any(cell != cell for column in plain for cell in column)
+        files = io.BytesIO(), io.BytesIO()
+        for file, columns in zip(files, ([plain[0], *coded, plain[0]], [plain[0], *plain, plain[0]]), strict=True):
+            write_columns(file, ["title"] * len(columns), [columns])
+        written, expected = (list(csv.reader(io.StringIO(file.getvalue().decode(), newline=""))) for file in files)
+        assert [[_as_number(text) for text in line] for line in written] == [
+            [_as_number(text) for text in line] for line in expected
+        ]
+
+    check()
+
+
+def _as_number(text: str) -> str:
+    """A float's text may be one of two that are read as the same."""
+    try:
+        return repr(float(text))
+    except ValueError:
+        return text
 
 
 def test_two_at_once_have_two_moments(tmp_path: Path) -> None:
