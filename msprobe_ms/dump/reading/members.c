@@ -11,8 +11,9 @@
 /* What stands in a form for a float and for a long text: characters that no JSON holds. */
 enum { FLOAT = 1, TEXT = 2 };
 
-/* Characters from which on a text is long, and digits of an exponent from which on a number may be beyond a double. */
-enum { LONG = 40, BEYOND = 3 };
+/* Characters from which on a text is long; digits of an exponent, and before a fraction, from which on a number may be
+ * beyond a double. */
+enum { LONG = 40, BEYOND = 3, MANY = 200 };
 
 typedef struct {
     char *text;
@@ -85,16 +86,18 @@ static const char *after_number(const char *at, const char *end, int *is_float)
     at += *at == '-';
     if (!is_digit(at, end))
         return at;
+    const char *first = at;
     at = *at == '0' ? at + 1 : after_digits(at, end);
+    const int is_small = at - first < MANY;
     if (at < end && *at == '.' && is_digit(at + 1, end)) {
-        *is_float = 1;
+        *is_float = is_small;
         at = after_digits(at + 1, end);
     }
     if (at < end && (*at == 'e' || *at == 'E')) {
         const char *digits = at + 1 + (at + 1 < end && (at[1] == '-' || at[1] == '+'));
         const char *last = after_digits(digits, end);
         if (last > digits) {
-            *is_float = last - digits < BEYOND;
+            *is_float = is_small && last - digits < BEYOND;
             at = last;
         }
     }

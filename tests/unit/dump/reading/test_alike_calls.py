@@ -203,3 +203,33 @@ from msprobe_ms.dump.reading.alike_calls import AlikeCalls
 assert not AlikeCalls.is_built()
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+NUMBERS = {
+    "beyond a double": "1" * 400 + ".5",
+    "beyond a double with its exponent": "1" * 250 + ".5e99",
+    "infinite": "1e400",
+    "many digits": "0." + "3" * 5000,
+    "small": "1.5E-99",
+    "a zero": "-0.0",
+    "a leading zero": "01.5",
+    "no fraction": "1.",
+    "a sign": "+1.5",
+    "no number": "-",
+    "NaN": "NaN",
+}
+
+
+@pytest.mark.parametrize("number", NUMBERS.values(), ids=NUMBERS)
+def test_numbers_that_are_no_doubles_are_read_or_refused_alike(
+    number: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = (
+        '{"type": "torch.Tensor", "dtype": "torch.float32", "shape": [2], "Min": 0.5, "Mean": 0.5, "Norm": 1, "Max": '
+    )
+    calls = [
+        f'"Tensor.add.{place}.forward": {{"input_args": [{known}{each}}}], "output": []}}'
+        for place, each in enumerate([*["2.5"] * 20, number, "2.5", number, number])
+    ]
+    (path := tmp_path / "dump.json").write_text('{"task": "statistics", "data": {' + ",\n".join(calls) + "}}")
+    assert is_read_alike(path, monkeypatch)
