@@ -180,7 +180,7 @@ def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, mappings: Mapping
     return Evidence(
         pairs, list(golden.entries.values()), load,
         damaged=bool(target.damage or golden.damage), earlier=EarlierSteps.of(target, golden, mappings),
-        frameworks=(target.framework, golden.framework),
+        dumps=(target, golden), frameworks=(target.framework, golden.framework),
     )  # fmt: skip
 
 

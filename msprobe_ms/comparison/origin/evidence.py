@@ -15,6 +15,7 @@ from msprobe_ms.comparison.origin.connected_nodes import nodes_of
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.local_bounds import SmallRows, small_rows
 from msprobe_ms.comparison.origin.nodes import Node
+from msprobe_ms.comparison.origin.parts_left_alone import PartLeftAlone, parts_left_alone
 from msprobe_ms.comparison.origin.same_optimizer import apart_by_updates
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
 from msprobe_ms.comparison.origin.updates import Place, Update, apart_at_most, place_of, updates_since
@@ -37,6 +38,7 @@ class Evidence:
     ``load``     loads the tensors of a row; None where elements were not recorded
     ``damaged``  whether one of the dumps is not whole
     ``earlier``  the dumps of the steps before; None where it is not known where they are
+    ``dumps``    target and golden, which know what joined tensors were joined of; None where nothing is joined
     ``frameworks``  those of target and golden, which say what functions take in which order; "" where not known
     ``asked``    filled by the search: what each explanation that was asked of a row allowed, of the first rows in
                  execution order that are beyond their tolerance
@@ -50,10 +52,11 @@ class Evidence:
         *,
         damaged: bool = False,
         earlier: EarlierSteps | None = None,
+        dumps: tuple[Dump, Dump] | None = None,
         frameworks: tuple[str, str] = ("", ""),
     ) -> None:
         self.pairs, self.golden, self.load, self.damaged, self.earlier = pairs, golden, load, damaged, earlier
-        self.frameworks = frameworks
+        self.frameworks, self.dumps = frameworks, dumps
         for pair in pairs:
             for row in pair.rows:
                 row.explained = None
@@ -89,6 +92,13 @@ class Evidence:
     def updates(self) -> list[Update]:
         """The updates since the step before, where parameters differ now; [] where nothing is known of them."""
         return [] if self._step_before is None else list(updates_since(self.nodes, *self._step_before))
+
+    @cached_property
+    def parts_left_alone(self) -> list[PartLeftAlone]:
+        """Parts of joined parameters that one side did not update in the step before."""
+        if self._step_before is None or self.dumps is None:
+            return []
+        return list(parts_left_alone(self.nodes, self.dumps, self._step_before))
 
     @cached_property
     def _step_before(self) -> tuple[Dump, Dump] | None:

@@ -28,7 +28,7 @@ Vector = npt.NDArray[np.float64]
 #: Epsilons of a parameter's norm that rounding leaves of an update of nothing.
 ROUNDING = 4.0
 #: Times that an update has to be larger than rounding for its size and direction to be known.
-_KNOWN = 50.0
+KNOWN = 50.0
 #: Adam's epsilon of 1e-8 over sqrt(1 - 0.999); and how much more of it elements feel that are smaller than most.
 _EPSILON, _SMALLER = 1e-8 / math.sqrt(0.001), 3.0
 #: Gradients of the step before that are further apart than this have set the updates apart themselves.
@@ -74,7 +74,7 @@ class Update(NamedTuple):
 
     def is_large(self, vector: Vector) -> bool:
         """Whether it is so much larger than rounding that its size and direction are known."""
-        return sketch.norm(vector) > _KNOWN * self.rounding
+        return sketch.norm(vector) > KNOWN * self.rounding
 
     @property
     def began_equal(self) -> bool:
@@ -175,7 +175,7 @@ class Update(NamedTuple):
     def left_alone_by(self) -> str:
         """The one side that did not update it; "" for neither, or both."""
         ours, theirs = sketch.norm(self.ours), sketch.norm(self.theirs)
-        if min(ours, theirs) > self.rounding or max(ours, theirs) <= _KNOWN * self.rounding:
+        if min(ours, theirs) > self.rounding or max(ours, theirs) <= KNOWN * self.rounding:
             return ""
         return "target" if ours < theirs else "golden"
 
@@ -200,9 +200,9 @@ def apart_at_most(nodes: Sequence[Node], target: Dump, golden: Dump) -> dict[Pla
     for node in nodes:
         for row in node.rows("parameters") if node.is_module_call else ():
             for item, other, before in ((row.target, row.golden, target), (row.golden, row.target, golden)):
-                if item is None or other is None or other.sketch or (now := _sketched(item)) is None:
+                if item is None or other is None or other.sketch or (now := sketched(item)) is None:
                     continue
-                past = _sketched(same_item(before, item))
+                past = sketched(same_item(before, item))
                 if past is not None and (size := sketch.norm(now)):
                     found[place_of(row)] = 2 * sketch.distance(now, past) / size
     return found
@@ -210,7 +210,7 @@ def apart_at_most(nodes: Sequence[Node], target: Dump, golden: Dump) -> dict[Pla
 
 def updates_since(nodes: Sequence[Node], target: Dump, golden: Dump) -> Iterator[Update]:
     """Yield the updates since the step of ``target`` and ``golden``."""
-    gradients = _gradients(target), _gradients(golden)
+    gradients = gradients_of(target), gradients_of(golden)
     seen = set[tuple[str, tuple[str, ...]]]()
     for node in nodes:
         for row in node.rows("parameters") if node.is_module_call else ():
@@ -247,7 +247,7 @@ def share_of_rounding(gradient: Item) -> float:
 def _update(row: Row, our_past: Item | None, their_past: Item | None) -> Update | None:
     assert row.target is not None and row.golden is not None
     epsilon = max(parse_dtype(row.target.dtype).epsilon, parse_dtype(row.golden.dtype).epsilon)
-    vectors = [_sketched(item) for item in (row.target, our_past, row.golden, their_past)]
+    vectors = [sketched(item) for item in (row.target, our_past, row.golden, their_past)]
     if not epsilon or any(vector is None for vector in vectors) or not have_sketches(row.target, row.golden):
         return None
     ours, before, theirs, held = (vector for vector in vectors if vector is not None)
@@ -256,7 +256,7 @@ def _update(row: Row, our_past: Item | None, their_past: Item | None) -> Update 
 
 
 def _both(ours: Item | None, theirs: Item | None) -> tuple[Vector, Vector] | None:
-    mine, other = _sketched(ours), _sketched(theirs)
+    mine, other = sketched(ours), sketched(theirs)
     return None if mine is None or other is None else (mine, other)
 
 
@@ -266,12 +266,13 @@ def _part_apart(one: Vector, other: Vector) -> float:
     return sketch.distance(one, other) / larger if larger else 0.0
 
 
-def _sketched(item: Item | None) -> Vector | None:
+def sketched(item: Item | None) -> Vector | None:
+    """Return the sketch of an item; None where it has none."""
     return sketch.decode(item.sketch) if item is not None and item.sketch else None
 
 
-def _gradients(dump: Dump) -> Mapping[tuple[str, tuple[str, ...]], Item]:
-    """The gradients of parameters, by module and name."""
+def gradients_of(dump: Dump) -> Mapping[tuple[str, tuple[str, ...]], Item]:
+    """Return the gradients of parameters of a dump, by module and name."""
     return {
         (entry.parsed.name, item.path): item
         for entry in dump.entries.values()

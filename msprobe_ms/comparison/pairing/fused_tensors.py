@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from msprobe_ms.comparison.statistics import contradiction, element_count
-from msprobe_ms.dump.model import Item, Tensors
+from msprobe_ms.dump.model import Dump, Item, Tensors
 from msprobe_ms.support.errors import ContradictionError, DumpFormatError, MissingTensorError, MsprobeError
 from msprobe_ms.support.translation import tr
 
@@ -108,6 +108,11 @@ class JoinedTensors:
     def add(self, item: Item, recipe: Recipe) -> None:
         self._recipes[item.name] = recipe
 
+    def parts(self, item: Item) -> Sequence[Item]:
+        """What an item was joined of; () of one that was not."""
+        recipe = self._recipes.get(item.name)
+        return recipe.parts if recipe is not None else ()
+
     def load(self, item: Item) -> np.ndarray:
         """As ``Tensors.load``, of a joined item that of its parts put together.
 
@@ -153,6 +158,11 @@ class JoinedTensors:
         recipe = self._recipes.get(item.name)
         files = [self._source.where(part) for part in recipe.parts] if recipe else [self._source.where(item)]
         return ", ".join(filter(None, files))
+
+
+def parts_of(dump: Dump, item: Item) -> Sequence[Item]:
+    """What an item of a dump was joined of; () of one that was not."""
+    return dump.tensors.parts(item) if isinstance(dump.tensors, JoinedTensors) else ()
 
 
 def _sum(arrays: Sequence[Array]) -> Array:

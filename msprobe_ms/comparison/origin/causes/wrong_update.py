@@ -14,9 +14,11 @@ import numpy as np
 
 from msprobe_ms.arrays import sketch
 from msprobe_ms.comparison.model import Origin, OriginKind, Row
+from msprobe_ms.comparison.origin.parts_left_alone import PartLeftAlone
 from msprobe_ms.comparison.origin.sentences import origin_at
 from msprobe_ms.comparison.origin.updates import Update
 from msprobe_ms.comparison.statistics import element_count
+from msprobe_ms.comparison.terms import GOLDEN
 from msprobe_ms.support.translation import tr, tr_count
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ class WrongUpdate:
             for each in evidence.updates
             if not each.same_gradient and each.same_size_of_gradient and each.left_alone_by
         ]
-        self._count = len(evidence.updates)
+        self._parts, self._count = evidence.parts_left_alone, len(evidence.updates)
 
     def find(self) -> list[Origin]:
         """One origin for a setting of the optimizer; else one for each parameter that is an exception on one side."""
@@ -62,7 +64,7 @@ class WrongUpdate:
             for reason in (_of_factor(known), _of_decay(known), _of_another_rule(known)):
                 if reason:
                     return [origin_at(known[0].row, reason, [self._left(known)], kind=OriginKind.UPDATE)]
-        return _exceptions([*self._updates, *self._left_alone])
+        return [*_exceptions([*self._updates, *self._left_alone]), *map(_of_part, self._parts)]
 
     def _left(self, known: Sequence[Update]) -> str:
         """How many parameters have no say, and why."""
@@ -86,6 +88,20 @@ def _exceptions(updates: Sequence[Update]) -> list[Origin]:
         origin_at(row, tr("{fact}{others}: {look}", fact=fact, others=others, look=look), kind=OriginKind.UPDATE)
         for row, (fact, look) in found
     ]
+
+
+def _of_part(left: PartLeftAlone) -> Origin:
+    """The origin that a part of a joined parameter is which one side did not update."""
+    side, other = ("golden", "target") if left.side == GOLDEN else ("target", "golden")
+    fact = tr(
+        "the {side} did not update {part} in the step before, the {other} did",
+        side=tr(side),
+        part=left.part.name,
+        other=tr(other),
+    )
+    return origin_at(
+        left.row, tr("{fact}{others}: {look}", fact=fact, others="", look=tr("is it frozen?")), kind=OriginKind.UPDATE
+    )
 
 
 def _fades(update: Update) -> bool:
