@@ -5,6 +5,7 @@ Tools that record the gradient of ``cross_entropy`` with respect to its inner lo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class LaterUses(Surveyed):
-    """Outputs that differ and that later nodes took in, each time in agreement: same size, same four statistics."""
+    """Outputs that differ and that later nodes took in, each time in agreement: same size, same four statistics.
+
+    What encloses a call took in before what it stands behind: it uses nothing that the call gives out.
+    """
 
     name: ClassVar[str] = "later uses agree"
 
@@ -28,18 +32,28 @@ class LaterUses(Surveyed):
         super().__init__(evidence)
         first = next((place for place, node in enumerate(evidence.nodes) if node.ratio_out > 1), len(evidence.nodes))
         norms = {norm_of(row) for _, row in _doubted(evidence.nodes, first)}
-        # Where each was taken in last, and where last in disagreement.
-        last: dict[Fingerprint, int] = {}
+        # By whom each was taken in, and where last in disagreement.
+        uses: dict[Fingerprint, list[Node]] = defaultdict(list)
         last_differing: dict[Fingerprint, int] = {}
         for node in islice(evidence.nodes, first + 1, None):
             for row in node.pair.rows:
                 if row.state == "input" and norm_of(row) in norms and row.matched and (key := fingerprint(row)):
-                    last[key] = node.order
+                    uses[key].append(node)
                     if error_ratio(row) > 1:
                         last_differing[key] = node.order
-        for node, row in _doubted(evidence.nodes, first) if last else ():
-            if (key := fingerprint(row)) is not None and last.get(key, -1) > node.order >= last_differing.get(key, -1):
+        for node, row in _doubted(evidence.nodes, first) if uses else ():
+            key = fingerprint(row)
+            if key is None or node.order < last_differing.get(key, -1):
+                continue
+            if _is_used_after(node, uses.get(key, ())):
                 self.let_pass(row, node)
+
+
+def _is_used_after(node: Node, uses: Sequence[Node]) -> bool:
+    """Whether one of ``uses``, in the order of execution, begins after ``node``."""
+    above = set(node.ancestors())
+    last = next((use for use in reversed(uses) if use not in above), None)
+    return last is not None and last.order > node.order
 
 
 def _doubted(nodes: Sequence[Node], first: int) -> Iterator[tuple[Node, Row]]:
