@@ -16,7 +16,7 @@ from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.earlier_steps import same_item
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.updates import KNOWN, ROUNDING, Place, gradients_of, sketched
-from msprobe_ms.comparison.pairing.fused_tensors import parts_of
+from msprobe_ms.comparison.pairing.fused_tensors import holds_joined, parts_of
 from msprobe_ms.comparison.statistics import element_count, magnitude
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 from msprobe_ms.dump.model import Dump, Item
@@ -35,10 +35,10 @@ def parts_left_alone(
     nodes: Sequence[Node], now: tuple[Dump, Dump], before: tuple[Dump, Dump]
 ) -> Iterator[PartLeftAlone]:
     """Yield the parts that did not move, where the other side's update and the part's own gradient say how far to."""
-    gradients = gradients_of(before[TARGET]), gradients_of(before[GOLDEN])
-    for node in nodes:
+    gradients = {side: gradients_of(before[side]) for side in (TARGET, GOLDEN) if holds_joined(now[side])}
+    for node in nodes if gradients else ():
         for row in node.rows("parameters") if node.is_module_call else ():
-            for side in (TARGET, GOLDEN):
+            for side in gradients:
                 joined, whole = (row.golden, row.target) if side == GOLDEN else (row.target, row.golden)
                 parts = parts_of(now[side], joined) if joined is not None else ()
                 if joined is None or whole is None or not parts:

@@ -160,6 +160,11 @@ class JoinedTensors:
         return ", ".join(filter(None, files))
 
 
+def holds_joined(dump: Dump) -> bool:
+    """Whether items of a dump were joined of others."""
+    return isinstance(dump.tensors, JoinedTensors)
+
+
 def parts_of(dump: Dump, item: Item) -> Sequence[Item]:
     """What an item of a dump was joined of; () of one that was not."""
     return dump.tensors.parts(item) if isinstance(dump.tensors, JoinedTensors) else ()
