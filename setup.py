@@ -24,27 +24,20 @@ ONE_PASS = Extension(
     py_limited_api=LIMITED,
     optional=True,  # without a compiler, numpy computes what it would
 )
-RECORDS = Extension(
-    "msprobe_ms.dump.writing._records",
-    ["msprobe_ms/dump/writing/records.c"],
-    extra_compile_args=["-O2", "-g0"],
-    py_limited_api=LIMITED,
-    optional=True,  # Python does what it would
-)
-WHOLE_FILES = Extension(
-    "msprobe_ms.dump.writing._whole_files",
-    ["msprobe_ms/dump/writing/whole_files.c"],
-    extra_compile_args=["-O2", "-g0"],
-    py_limited_api=LIMITED,
-    optional=True,  # Python does what it would
-)
-MEMBERS = Extension(
-    "msprobe_ms.dump.reading._members",
-    ["msprobe_ms/dump/reading/members.c"],
-    extra_compile_args=["-O2", "-g0"],
-    py_limited_api=LIMITED,
-    optional=True,  # without it everything is parsed
-)
+
+
+def of_dumps(folder: str, name: str) -> Extension:
+    """A part in C of a folder of ``msprobe_ms/dump``: without a compiler, Python does what it would."""
+    return Extension(
+        f"msprobe_ms.dump.{folder}._{name}",
+        [f"msprobe_ms/dump/{folder}/{name}.c"],
+        depends=["msprobe_ms/dump/growing_text.h"],
+        extra_compile_args=["-O2", "-g0"],
+        py_limited_api=LIMITED,
+        optional=True,
+    )
+
+
 #: Where the repository is published, without a slash at its end; "" while it is not. The README's links follow it.
 REPOSITORY = ""
 URLS = {"Source": REPOSITORY, "Changelog": f"{REPOSITORY}/blob/main/CHANGELOG.md"} if REPOSITORY else {}
@@ -75,10 +68,16 @@ setup(
     exclude_package_data={
         "msprobe_ms.compat": ["modules/*"],
         "msprobe_ms.arrays": ["*.c", "*.h"],
+        "msprobe_ms.dump": ["*.h"],
         "msprobe_ms.dump.reading": ["*.c"],
         "msprobe_ms.dump.writing": ["*.c"],
     },
-    ext_modules=[ONE_PASS, RECORDS, WHOLE_FILES, MEMBERS],
+    ext_modules=[
+        ONE_PASS,
+        of_dumps("reading", "members"),
+        of_dumps("writing", "records"),
+        of_dumps("writing", "whole_files"),
+    ],
     options={"egg_info": {"egg_base": "."}, **({"bdist_wheel": {"py_limited_api": "cp310"}} if LIMITED else {})},
     long_description=for_an_index(Path(__file__).with_name("README.md").read_text(encoding="utf-8")),
     long_description_content_type="text/markdown",

@@ -8,34 +8,14 @@
 #include <Python.h>
 #include <string.h>
 
+#include "../growing_text.h"
+
 /* What stands in a form for a float and for a long text: characters that no JSON holds. */
 enum { FLOAT = 1, TEXT = 2 };
 
 /* Characters from which on a text is long; digits of an exponent, and before a fraction, from which on a number may be
  * beyond a double. */
 enum { LONG = 40, BEYOND = 3, MANY = 200 };
-
-typedef struct {
-    char *text;
-    size_t length, room;
-} Buffer;
-
-static int put(Buffer *buffer, const char *text, size_t length)
-{
-    if (buffer->length + length > buffer->room) {
-        const size_t room = 2 * (buffer->length + length) + 4096;
-        char *larger = PyMem_Realloc(buffer->text, room);
-        if (larger == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        buffer->text = larger;
-        buffer->room = room;
-    }
-    memcpy(buffer->text + buffer->length, text, length);
-    buffer->length += length;
-    return 0;
-}
 
 static int put_one(Buffer *buffer, char one)
 {

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../growing_text.h"
+
 /* As json_text.py indents a field and its members. */
 #define FIELD "   "
 #define MEMBER "\n    "
@@ -20,29 +22,7 @@ enum { HEAD = 8 };
 /* Of Python's own headers only later ones have it where the interface is limited. */
 enum { READ_ONLY = 0x100 };
 
-typedef struct {
-    char *text;
-    size_t length, room;
-} Buffer;
-
 /* The functions below return 1, or 0 for what Python has to look at, or -1 with an error set. */
-static int put(Buffer *buffer, const char *text, size_t length)
-{
-    if (buffer->length + length > buffer->room) {
-        const size_t room = 2 * (buffer->length + length) + 256;
-        char *larger = PyMem_Realloc(buffer->text, room);
-        if (larger == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        buffer->text = larger;
-        buffer->room = room;
-    }
-    memcpy(buffer->text + buffer->length, text, length);
-    buffer->length += length;
-    return 1;
-}
-
 static int put_string(Buffer *buffer, const char *text)
 {
     return put(buffer, text, strlen(text));
