@@ -119,12 +119,11 @@ class UnrecordedCode:
         made = self._made[GOLDEN].last_before(node, wanted, ()) if wanted is not None else None
         if made is None or wanted is None or (row.state != "input" and node not in made.ancestors()):
             return None
-        source = _holds(made, "output", wanted, GOLDEN)
-        if source is None or any(
-            _is_one_tensor(fingerprint(source), fingerprint(each)) for each in node.rows(row.state)
-        ):
+        if (source := _holds(made, "output", wanted, GOLDEN)) is None:
             return None
-        return source
+        known = fingerprint(source)
+        is_held = any(_is_one_tensor(known, fingerprint(each)) for each in node.rows(row.state))
+        return None if is_held else source
 
     def _source(self, node: Node, row: Row, side: Side) -> _Source | None:
         """The nearest earlier place at which ``side`` has this very tensor."""

@@ -114,7 +114,9 @@ class Update(NamedTuple):
     @property
     def same_size_of_gradient(self) -> bool:
         """Whether the gradients were of one size in the step before, in whatever direction each; or not recorded."""
-        less, more = sorted(map(sketch.norm, self.gradients or (self.ours, self.ours)))
+        if self.gradients is None:
+            return True
+        less, more = sorted(map(sketch.norm, self.gradients))
         return self.same_gradient or more <= _ONE_SIZE * less
 
     @property
