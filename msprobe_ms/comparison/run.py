@@ -144,20 +144,21 @@ def compare_dumps(
     for node in evidence.nodes:
         node.pair.given = node.ratio_out
         node.pair.taken = node.ratio_taken if node.ratio_out > 1 else node.ratio_in
-    far = 0 if origins or random else inputs_far_apart(evidence)
-    growth = str((far and steepest(evidence.nodes)) or "")
+    comparison = Comparison(
+        mode, pairs, random=random, damage=damage, asked=evidence.asked, updated=evidence.updated,
+        mapped=Mapped(mappings.files, options.align),
+        earlier=evidence.earlier is not None and evidence.earlier.were_recorded,
+    )  # fmt: skip
+    comparison.far_apart = 0 if origins or random else inputs_far_apart(evidence)
+    comparison.growth = str((comparison.far_apart and steepest(evidence.nodes)) or "")
     evidence.release()
+    del evidence  # its nodes take as much memory as the entries
     origins = origins if options.fuzzy else note_shifted_calls(origins, pairs)
-    origins = name_fused_parts(origins, pairs, target, golden)
-    ends = [] if damage else early_ends(pairs, target, golden)
-    comparison = Comparison(mode, pairs, origins, random, damage, ends, far, growth, shares_of(pairs))
+    comparison.origins = name_fused_parts(origins, pairs, target, golden)
+    comparison.ends = [] if damage else early_ends(pairs, target, golden)
+    comparison.shares = shares_of(pairs)
     if sides is not None:
         comparison.sides = sides
-    comparison.asked = evidence.asked
-    comparison.mapped = Mapped(mappings.files, options.align)
-    comparison.updated = evidence.updated
-    comparison.earlier = evidence.earlier is not None and evidence.earlier.were_recorded
-    del evidence  # its nodes take as much memory as the entries
     if after is not None and any(row.differs for row in comparison.rows):
         comparison.inherits = after
     comparison.verdict = verdict_of(comparison)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from msprobe_ms.comparison.model import Pair
 from msprobe_ms.comparison.origin.nodes import Node
-from msprobe_ms.dump.names import BACKWARD, FORWARD, PARAMETERS_GRAD, is_fused, is_loss, parts_named
+from msprobe_ms.dump.names import BACKWARD, FORWARD, is_fused, is_loss, parts_named
 
 
 def nodes_of(pairs: Sequence[Pair]) -> list[Node]:
@@ -27,15 +27,16 @@ def nodes_of(pairs: Sequence[Pair]) -> list[Node]:
 
 def _connect(nodes: list[Node], pairs: Sequence[Pair]) -> None:
     """Fill parents, children, context and gradients."""
-    by_name = {node.name: node for node in nodes}
     around = {pair.target.name: pair.target.parent for pair in pairs if pair.target is not None and not pair.matched}
     inside: dict[Node, list[Node]] = defaultdict(list)
     forwards: dict[str, list[Node]] = defaultdict(list)
     backwards: dict[str, list[Node]] = defaultdict(list)
-    for node in nodes:
-        parent = node.pair.target.parent if node.pair.target else None
-        if parent in around:
-            parent = _nearest(parent, around)
+    parents = [_parent_of(node, around) for node in nodes]
+    named = {parent for parent in parents if parent is not None}
+    of_gradients = [node for node in nodes if node.parsed is not None and node.parsed.direction == BACKWARD]
+    named.update(_forward_name(node) for node in of_gradients)
+    by_name = {node.name: node for node in nodes if node.name in named}  # of a million calls few
+    for node, parent in zip(nodes, parents, strict=True):
         node.parent = by_name.get(parent or "")
         parsed = node.parsed
         if parsed is not None and parsed.is_module:
@@ -48,16 +49,24 @@ def _connect(nodes: list[Node], pairs: Sequence[Pair]) -> None:
             inside[node.parent].append(node)
     for around_node, children in inside.items():
         around_node.children = children
+    for node in of_gradients:
+        counterpart = by_name.get(_forward_name(node))
+        if counterpart is not None:
+            node.context, counterpart.gradients = (counterpart,), node
     for node in nodes:
-        parsed = node.parsed
-        if parsed is None:
-            continue
-        if parsed.direction == BACKWARD:
-            counterpart = by_name.get(str(parsed.in_direction(FORWARD)))
-            if counterpart is not None:
-                node.context, counterpart.gradients = (counterpart,), node
-        elif parsed.direction == PARAMETERS_GRAD:
-            node.context = [*forwards[parsed.name], *backwards[parsed.name]]
+        if node.is_parameter_gradient and node.parsed is not None:
+            node.context = [*forwards[node.parsed.name], *backwards[node.parsed.name]]
+
+
+def _parent_of(node: Node, around: dict[str, str | None]) -> str | None:
+    """The name of the nearest call with a counterpart that encloses the node's; ``around`` as in ``_nearest``."""
+    parent = node.pair.target.parent if node.pair.target else None
+    return _nearest(parent, around) if parent in around else parent
+
+
+def _forward_name(node: Node) -> str:
+    """The name of the forward call of a backward one."""
+    return str(node.parsed.in_direction(FORWARD)) if node.parsed is not None else ""
 
 
 def _modules(name: str) -> Collection[str]:
@@ -68,7 +77,7 @@ def _modules(name: str) -> Collection[str]:
 def _break_rings(nodes: list[Node]) -> None:
     """Calls that enclose each other, as a damaged construct.json says, would never end: the last of a ring is free."""
     sound = set[Node]()
-    for node in nodes:
+    for node in (each for each in nodes if each.parent is not None):
         path: dict[Node, None] = {}
         up: Node | None = node
         while up is not None and up not in sound:

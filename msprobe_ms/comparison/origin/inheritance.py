@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint
+from msprobe_ms.comparison.fingerprints import fingerprint
 from msprobe_ms.comparison.model import Origin, Row
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
 from msprobe_ms.dump.names import beginnings
@@ -24,7 +24,8 @@ def fill_inheritance(nodes: list[Node], origins: Mapping[Node, Origin], lacking:
         return
     branch = _branch(nodes, lacking) if lacking is not None else ""
     sources: dict[Node, str] = {}
-    made: dict[Fingerprint, str] = {}
+    #: By the hash of the fingerprint, as of a million rows half a million may differ.
+    made: dict[int, str] = {}
     latest = ""
     for node in nodes:
         largest = max(node.ratio_in, node.ratio_parameters, node.ratio_out, node.ratio_without_effect)
@@ -41,7 +42,7 @@ def fill_inheritance(nodes: list[Node], origins: Mapping[Node, Origin], lacking:
                 if node not in origins or _follows(row, node, origins[node]):
                     row.inherited_from = source
                 if row.state == "output" and (key := fingerprint(row)) is not None:
-                    made[key] = source
+                    made[hash(key)] = source
 
 
 def _branch(nodes: list[Node], lacking: Origin) -> str:
@@ -61,12 +62,12 @@ def _around(node: Node, origins: Mapping[Node, Origin]) -> str:
     return next((up.name for up in node.ancestors() if up in origins), "") if node.ratio_in > 1 else ""
 
 
-def _taken(node: Node, made: Mapping[Fingerprint, str]) -> str:
+def _taken(node: Node, made: Mapping[int, str]) -> str:
     for row in node.pair.rows:
         if made and row.state == "input" and error_ratio(row) > 1:
             key = fingerprint(row)
-            if key is not None and key in made:
-                return made[key]
+            if key is not None and (source := made.get(hash(key))) is not None:
+                return source
     return ""
 
 

@@ -107,6 +107,7 @@ def _walked(evidence: Evidence, watched: Collection[Row] = ()) -> Walk:
 _ASKED = 2_000
 #: Times that a value may be further apart than the result that it is: sketches show it otherwise in another shape.
 _HANDED_ON = 2.0
+_NO_LIMITS = [None, None, None]
 #: Layers that were equal to the bit from which on the two dumps are of one machine.
 _EQUALS = 3
 
@@ -221,10 +222,15 @@ class Walk:
             if self.tried and row in self.tried:
                 self.tried[row] += [(each.name, _limited(each.allows(row, node, self), limit)) for each in explanations]
             deviation = row.deviation or 0.0
-            asked: list[tuple[str, Allowance | None]] = [] if before is None else [(before.by, before)]
+            asked: list[tuple[str, Allowance | None]] | None = None
+            if ratio > 1 and len(self.evidence.asked) < _ASKED:
+                asked = self.evidence.asked[row] = [] if before is None else [(before.by, before)]
             for explanation in explanations:
-                allowance = _limited(explanation.allows(row, node, self), limit)
-                asked.append((explanation.name, allowance))
+                allowance = explanation.allows(row, node, self)
+                if limit is not None:
+                    allowance = _limited(allowance, limit)
+                if asked is not None:
+                    asked.append((explanation.name, allowance))
                 if allowance is not None and deviation <= allowance.up_to:
                     if allowance.up_to > self.largest_allowed.get(allowance.by, 0.0):
                         self.largest_allowed[allowance.by] = allowance.up_to
@@ -232,8 +238,6 @@ class Walk:
             else:
                 allowance = None
                 unexplained.append(row)
-            if ratio > 1 and len(self.evidence.asked) < _ASKED:
-                self.evidence.asked[row] = asked
             if ratio > 1 and (before is None or before.effect is Effect.PASSES):
                 row.explained = allowance
                 if allowance is not None and allowance.effect is not Effect.PASSES:
@@ -246,14 +250,12 @@ class Walk:
 
     def _limit(self, row: Row, node: Node) -> float | None:
         """The deviation that error that comes in explains of what a call is known to compute otherwise; None: any."""
+        handed_on = self._handed_on(row, node)
         if row.state != "output":
-            return self._handed_on(row, node)
-        limits = (
-            self._handed_on(row, node),
-            self.settings.limit(row, node, agreed_at_first=self.agreed_at_first(row)),
-            self._wrong_at_first.limit(row, node),
-        )
-        return min((each for each in limits if each is not None), default=None)
+            return handed_on
+        by_settings = self.settings.limit(row, node, agreed_at_first=self.agreed_at_first(row))
+        limits = [handed_on, by_settings, self._wrong_at_first.limit(row, node)]
+        return None if limits == _NO_LIMITS else min(each for each in limits if each is not None)
 
     def _handed_on(self, row: Row, node: Node) -> float | None:
         """The deviation of a value that is an earlier result on the golden side, and should be on the target side."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, takewhile
@@ -116,7 +116,7 @@ class UnrecordedCode:
         What a call gives out is handed on where a call inside it made it.
         """
         wanted = fingerprint(row, GOLDEN)
-        made = self._made[GOLDEN].last_before(node, wanted, ()) if wanted is not None else None
+        made = self._made_by_golden.last_before(node, wanted, ()) if wanted is not None else None
         if made is None or wanted is None or (row.state != "input" and node not in made.ancestors()):
             return None
         if (source := _holds(made, "output", wanted, GOLDEN)) is None:
@@ -132,7 +132,8 @@ class UnrecordedCode:
             return None
         above = sorted(node.ancestors(), key=lambda up: -up.order)
         given = next((up for up in above if _holds(up, "input", wanted, side) is not None), None)
-        made = self._made[side].last_before(node, wanted, above)
+        results = self._made_by_golden if side is GOLDEN else self._made_by_target
+        made = results.last_before(node, wanted, above)
         if given is not None and (made is None or given.order > made.order):
             held = _holds(given, "input", wanted, side)
             return _Source(tr("the input of {name}", name=given.name), held, side) if held is not None else None
@@ -157,19 +158,17 @@ class UnrecordedCode:
         return tr("the input of {name}", name=node.parent.name) if node.parent is not None else ""
 
     @cached_property
-    def _made(self) -> tuple[_Results, _Results]:
-        given = [
-            (place, row)
-            for place, node in enumerate(self._nodes)
-            for row in node.pair.rows
-            if row.state == "output" and row.matched
-        ]
-        return _Results(self._nodes, given, TARGET), _Results(self._nodes, given, GOLDEN)
+    def _made_by_target(self) -> _Results:
+        return _Results(self._nodes, TARGET)
+
+    @cached_property
+    def _made_by_golden(self) -> _Results:
+        return _Results(self._nodes, GOLDEN)
 
     @cached_property
     def _ours(self) -> _Calls:
-        counterparts = {pair.target.name for pair in self._pairs if pair.target is not None and pair.matched}
-        return _Calls([pair.target for pair in self._pairs if pair.target is not None], counterparts)
+        alone = {pair.target.name for pair in self._pairs if pair.target is not None and not pair.matched}
+        return _Calls([pair.target for pair in self._pairs if pair.target is not None], alone)
 
     @cached_property
     def _theirs(self) -> _Calls:
@@ -177,7 +176,7 @@ class UnrecordedCode:
         # Of several golden calls that are one of the target the pair names the last.
         groups = (row.golden for pair in self._pairs if pair.how == PairedBy.GROUP for row in pair.rows)
         counterparts |= {item.entry for item in groups if item is not None}
-        return _Calls(self._golden, counterparts)
+        return _Calls(self._golden, {entry.name for entry in self._golden if entry.name not in counterparts})
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,18 +212,16 @@ def _is_one_tensor(one: Fingerprint | None, other: Fingerprint | None) -> bool:
 
 
 class _Results:
-    """What the calls of one side gave out, to be found by norm: as hashes, for there may be millions.
+    """What the calls of one side gave out, to be found by norm: as hashes, for there may be millions."""
 
-    ``given``: the rows of results, with the places of their nodes.
-    """
-
-    def __init__(self, nodes: Sequence[Node], given: Sequence[tuple[int, Row]], side: Side) -> None:
+    def __init__(self, nodes: Sequence[Node], side: Side) -> None:
         self._nodes, self._side = nodes, side
         hashes, places = array("q"), array("l")
-        for place, row in given:
-            if (norm := norm_of(row, side)) is not None:
-                hashes.append(hash(norm))
-                places.append(place)
+        for place, node in enumerate(nodes):
+            for row in node.pair.rows:
+                if row.state == "output" and row.matched and (norm := norm_of(row, side)) is not None:
+                    hashes.append(hash(norm))
+                    places.append(place)
         by_hash = np.argsort(np.frombuffer(hashes, np.int64), kind="stable") if hashes else np.empty(0, np.int64)
         self._hashes = np.array(hashes, np.int64)[by_hash]
         self._places = np.array(places, np.int64)[by_hash]
@@ -250,16 +247,16 @@ def _shape(row: Row) -> object:
 
 
 class _Calls:
-    """One dump's entries in execution order, and the names of those that have a counterpart.
+    """One dump's entries in execution order, and the names of those ``alone``, which have no counterpart.
 
     The model itself without a counterpart is left out: it is no call between others.
     """
 
-    def __init__(self, all_entries: Sequence[Entry], counterparts: set[str]) -> None:
-        entries = [
-            each for each in all_entries if each.name in counterparts or each.parsed is None or not each.parsed.is_root
+    def __init__(self, all_entries: Sequence[Entry], alone: Set[str]) -> None:
+        self._alone = alone
+        self._entries = [
+            each for each in all_entries if each.name not in alone or each.parsed is None or not each.parsed.is_root
         ]
-        self._entries, self._counterparts = entries, counterparts
 
     @cached_property
     def _places(self) -> Mapping[str, int]:
@@ -275,7 +272,7 @@ class _Calls:
             each = self._entries[number]
             if _direction(each) != _direction(entry) or entry.name in ancestors(self._by_name, each.name):
                 continue
-            if each.name in self._counterparts:
+            if each.name not in self._alone:
                 return
             yield each
 
@@ -285,18 +282,21 @@ class _Calls:
 
     def unpaired_around(self, entry: Entry) -> list[Entry]:
         """The unpaired calls around ``entry`` up to the nearest that has a counterpart, the inner first."""
-        above = takewhile(lambda name: name not in self._counterparts, ancestors(self._by_name, entry.name))
+        above = takewhile(lambda name: not self._has_counterpart(name), ancestors(self._by_name, entry.name))
         return [self._by_name[name] for name in above if name in self._by_name]
 
     @cached_property
     def _alone_inside(self) -> dict[str, list[Entry]]:
         found: dict[str, list[Entry]] = defaultdict(list)
         for each in self._entries:
-            if each.name not in self._counterparts and each.parsed is not None:
+            if each.name in self._alone and each.parsed is not None:
                 around = ancestors(self._by_name, each.name)
-                if (outer := next((up for up in around if up in self._counterparts), None)) is not None:
+                if (outer := next(filter(self._has_counterpart, around), None)) is not None:
                     found[outer].append(each)
         return dict(found)
+
+    def _has_counterpart(self, name: str) -> bool:
+        return name in self._by_name and name not in self._alone
 
 
 def _told(found: Iterable[tuple[str, Sequence[Entry]]], which: str) -> str:
