@@ -11,7 +11,7 @@ from msprobe_ms.comparison.model import Allowance, Effect, Origin, Row
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 
 class Phase(Enum):

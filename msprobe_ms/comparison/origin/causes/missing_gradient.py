@@ -26,7 +26,7 @@ from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 #: Dotted name and class of a module, and the path of its parameter.
 Place = tuple[str, str, tuple[str, ...]]

@@ -19,7 +19,7 @@ from msprobe_ms.support.translation import tr
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 
 class NoLongerPassedOn:

@@ -23,7 +23,7 @@ from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 #: The same among calls of one kind: mixed precision narrows by kind (all matrix products, no normalisation).
 _FEW_OF_A_KIND = 0.5

@@ -27,7 +27,7 @@ from msprobe_ms.support.translation import tr
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 #: So many of the elements must be no round numbers for all to tell; and of those of the other side most must be wider.
 _FEW, _MOST = 4, 0.5

@@ -13,7 +13,7 @@ from msprobe_ms.comparison.origin.protocols import Found
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 
 class SmallExcess:
@@ -27,7 +27,7 @@ class SmallExcess:
         """The output that is further apart than this layer explains."""
         if self._is_later or not walk.judges_small_errors(node):
             return None
-        excess = single_layer_excess(node, walk.largest_ratio_hidden(node), updated=self._updated)
+        excess = single_layer_excess(node, walk.reached.hidden_in(node), updated=self._updated)
         if excess is None:
             return None
         row, explained = excess

@@ -25,7 +25,7 @@ from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 
 _SWITCH = tr("switch it off, or call seed_all with rm_dropout=True on both sides")
@@ -133,7 +133,7 @@ def _draws(entry: Entry) -> bool:
 
 def _takes_in_more(node: Node, walk: Walk) -> bool:
     """Whether an input differs that can be compared with its counterpart, by more than anything before it explains."""
-    if not node.ratio_in_of_one_form > walk.negligible_ratio(node):
+    if not node.ratio_in_of_one_form > walk.reached.negligible(node):
         return False
     return any(row.state == "input" and not is_of_another_form(row) for row in walk.explain(node))
 

@@ -23,7 +23,7 @@ from msprobe_ms.support.translation import tr
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 #: Where to look: in the first step, and later.
 _BEGINNING, _UPDATE = tr("the checkpoint"), tr("the optimizer and its learning rate")

@@ -28,7 +28,7 @@ from msprobe_ms.support.translation import tr, tr_count, tr_join
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 
 #: The deviation up to which a cast explains a difference: four roundings of bfloat16, as its tolerance.

@@ -20,7 +20,7 @@ from msprobe_ms.comparison.origin.protocols import Phase
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 #: How far apart a value may be that agreed in the first step: five times what a layer in bfloat16 is.
 _FAR = 0.05

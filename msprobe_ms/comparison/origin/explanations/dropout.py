@@ -26,7 +26,7 @@ from msprobe_ms.support.translation import tr
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence, Load
     from msprobe_ms.comparison.origin.nodes import Node
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 _MASKED = (
     tr("probably dropout, called as a function in code that was not recorded: {seed}", seed=SEED),

@@ -10,7 +10,7 @@ from msprobe_ms.comparison.origin.protocols import Phase
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 
 class HarmlessInputs:
@@ -24,6 +24,6 @@ class HarmlessInputs:
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """Anything, of an input of a call that comes out right; nothing where dumps were equal to the bit so far."""
-        if row.state != "input" or not node.comes_out_right or walk.negligible_ratio(node) < 1:
+        if row.state != "input" or not node.comes_out_right or walk.reached.negligible(node) < 1:
             return None
         return self._allowance

@@ -12,7 +12,7 @@ from msprobe_ms.comparison.origin.protocols import Phase
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 
 #: Times that a value may be further apart than what it is computed from while no origin is known: ten times what
@@ -36,7 +36,7 @@ class InheritedError:
         given in another form explains no result in the same form: a mask may be made in two ways. Of a module whose
         inputs could not be compared, those inside it tell what it took in.
         """
-        jumped = walk.largest_ratio_before(node) > DRIFT
+        jumped = walk.reached.before(node) > DRIFT
         if row.state == "input":
             return walk.no_more_than_amplified(self._allowance, row, node) if jumped else None
         if row.state == "parameters" and not walk.origins:
@@ -47,7 +47,7 @@ class InheritedError:
         if node.is_module_call and not node.takes_in_compared_tensors:
             before = max((before, *(child.ratio_in for child in node.children)))
         if not (before > least and walk.origins) and node.takes_in_fills:
-            before = max(before, walk.largest_ratio)
+            before = max(before, walk.reached.largest)
         return walk.no_more_than_amplified(self._of(row, before, walk), row, node) if before > least else None
 
     def _of(self, row: Row, before: float, walk: Walk) -> Allowance:

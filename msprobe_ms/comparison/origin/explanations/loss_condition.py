@@ -29,7 +29,7 @@ from msprobe_ms.dump.names import BACKWARD, FORWARD
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 
 class LossCondition:

@@ -13,7 +13,7 @@ from msprobe_ms.comparison.origin.small_gradients import explained_in_proportion
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 
 class PropagatedError:
@@ -31,13 +31,13 @@ class PropagatedError:
             return None
         # What differs by updates is noise of another kind than rounding: more of it may hide than statistics show.
         if row.state == "input":
-            before = max(walk.largest_ratio_before(node), walk.noise_around(node))
+            before = max(walk.reached.before(node), walk.reached.noise_around(node))
             ratio = (GAIN_IN_DOUBT if self._updated or before > 1 else GAIN) * before
         else:
-            doubtful = self._updated or walk.largest_ratio_before(node) > DRIFT or node.ratio_before > 1
-            ratio = explained_ratio(node, walk.negligible_ratio(node), doubtful=doubtful)
+            doubtful = self._updated or walk.reached.before(node) > DRIFT or node.ratio_before > 1
+            ratio = explained_ratio(node, walk.reached.negligible(node), doubtful=doubtful)
             if node.takes_in_fills:  # beside which statistics do not show how far the others drifted
-                ratio = max(ratio, GAIN * walk.largest_ratio)
+                ratio = max(ratio, GAIN * walk.reached.largest)
         up_to = ratio * row.held_to if math.isfinite(ratio) else ratio
         if row.state == "output" and (row.deviation or 0.0) > up_to:
             up_to = max(up_to, explained_in_proportion(row, node))

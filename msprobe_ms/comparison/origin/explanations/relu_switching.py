@@ -22,7 +22,7 @@ from msprobe_ms.comparison.statistics import element_count
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 #: Modules without a kink, whatever the framework calls them, when nothing else runs inside.
 _SMOOTH = (

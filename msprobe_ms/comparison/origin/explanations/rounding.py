@@ -10,7 +10,7 @@ from msprobe_ms.comparison.origin.protocols import Phase
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 
 class Rounding:
@@ -26,5 +26,5 @@ class Rounding:
         """The tolerance, which parameters keep always."""
         if row.held_to is None:
             return None
-        negligible = 1.0 if row.state == "parameters" else walk.negligible_ratio(node)
+        negligible = 1.0 if row.state == "parameters" else walk.reached.negligible(node)
         return Allowance(self.name, negligible * row.held_to)

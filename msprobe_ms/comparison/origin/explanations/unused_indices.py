@@ -19,7 +19,7 @@ from msprobe_ms.comparison.statistics import element_count
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 _CHOOSES = re.compile(r"(arg|cum)?(max|min)(imum)?(with_?value)?|(arg)?sort|topk|median|kthvalue|\w*max_?pool\w*")
 

@@ -21,7 +21,7 @@ from msprobe_ms.dump.model import Item
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 #: Roundings that the mean of squares of waves may be off one half by, and the fewest elements that tell waves.
 _ROUNDINGS, _FEWEST = 32, 8

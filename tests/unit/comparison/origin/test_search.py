@@ -11,7 +11,6 @@ from msprobe_ms.comparison.layer_kinds import Kind
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.origin.connected_nodes import nodes_of
 from msprobe_ms.comparison.origin.nodes import error_ratio
-from msprobe_ms.dump.model import Item
 
 
 def test_the_first_node_whose_inputs_agree_and_whose_output_does_not() -> None:
@@ -41,73 +40,6 @@ def test_an_input_of_a_call_comes_before_what_is_wrong_inside() -> None:
     first = node("Cell.net.a.Dense.forward.0", net, (4.0, 2.0), input_0=FAULT, output_0=FAULT)
     second = node("Cell.net.b.Dense.forward.0", net, (5.0, 2.0), input_0=REST, output_0=FAULT)
     assert origins(first, second, node(net, None, (4.0, 2.0), input_0=FAULT, output_0=FAULT))[0] == f"{net}.input.0"
-
-
-def test_a_division_of_other_operands_rounds_otherwise_after_layers_that_were_equal_to_the_bit() -> None:
-    """One softmax subtracts the largest before it divides, the other does not; both come out right."""
-    equal = [node(f"Cell.{i}.Dense.forward.0", None, (i, 2.0), input_0=0, output_0=0) for i in range(4)]
-    router = "Cell.router.Router.forward.0"
-    for operand, found in ((0.0, ["Tensor.__truediv__.0.forward.output.0"]), (FAULT * 1e4, [])):
-        division = node("Tensor.__truediv__.0.forward", router, (5.0, 2.0), input_0=operand, output_0=0.5)
-        assert origins(*equal, division, node(router, None, (6.0, 2.0), input_0=0, output_0=0.05)) == found
-
-
-def test_a_value_that_cannot_be_measured_makes_no_float_beside_it_narrow() -> None:
-    """Another kernel gives None for its weights, and rounds its result by an eighth of a tolerance at most."""
-    equal = [node(f"Cell.{i}.Dense.forward.0", NET, (i, 2.0), input_0=0, output_0=0) for i in range(4)]
-    for result, found in ((0.1, []), (0.2, ["Cell.attn.Attention.forward.0.output.0"])):
-        attention = node("Cell.attn.Attention.forward.0", NET, (5.0, 2.0), input_0=0, output_0=result)
-        given = attention.rows[-1].target
-        assert given is not None
-        weights = given._replace(path=("1",), maximum=7.0, norm=8.0)
-        row = Row(Item(given.entry, "output", ("1",)), weights, deviation=math.inf, tolerance=1e-5)
-        attention.rows.append(row)
-        assert origins(*equal, attention, node(NET, None, (6.0, 2.0), input_0=0, output_0=0.05)) == found
-
-
-NET = "Cell.Net.forward.0"
-
-
-def test_a_parameter_of_the_net_itself_comes_before_what_it_makes_wrong_inside() -> None:
-    first = node("Cell.a.Dense.forward.0", NET, (4.0, 2.0), input_0=REST, output_0=REST)
-    second = node("Cell.b.Dense.forward.0", NET, (5.0, 2.0), input_0=FAULT, output_0=FAULT)
-    third = node("Cell.c.Dense.forward.0", NET, (6.0, 2.0), input_0=REST, parameters_weight=FAULT, output_0=FAULT)
-    net = node(NET, None, input_0=0.0, output_0=FAULT, parameters_position=FAULT)
-    assert origins(first, second, third, net) == [
-        f"{NET}.parameters.position",
-        "Cell.c.Dense.forward.0.parameters.weight",
-    ]
-
-
-def test_rounding_inside_explains_what_the_net_itself_gives_out() -> None:
-    """It takes in data, which are the same on both sides to the bit."""
-    inside = node("Cell.a.Dense.forward.0", NET, input_0=0.0, output_0=0.9)
-    assert origins(inside, node(NET, None, input_0=0.0, output_0=3.0)) == []
-    assert origins(inside, node(NET, None, input_0=0.0, output_0=FAULT)) == [f"{NET}.output.0"]
-
-
-def test_an_input_of_another_form_is_told_only_where_nothing_else_is() -> None:
-    net = "Cell.net.Net.forward.0"
-    masked = node("Cell.net.a.Attention.forward.0", net, (4.0, 2.0), input_mask=math.inf)
-    wrong = node("Cell.net.b.Dense.forward.0", net, (5.0, 2.0), input_0=REST, output_0=FAULT)
-    assert origins(masked) == ["Cell.net.a.Attention.forward.0.input.mask"]
-    assert origins(masked, wrong) == ["Cell.net.b.Dense.forward.0.output.0"]
-
-
-def test_an_input_of_another_form_explains_no_result_in_the_same_form() -> None:
-    found = only(node("Cell.a.Attention.forward.0", None, input_0=REST, input_mask=math.inf, output_0=FAULT))
-    assert found.target == "Cell.a.Attention.forward.0.output.0"
-    assert "though its inputs but input.mask agree" in found.reason
-
-
-def test_a_result_of_another_form_is_told_unless_something_else_stands_on_its_own() -> None:
-    """A padding that is cut off again, beside one that is the error."""
-    padded = node("Cell.net.a.Pad.forward.0", None, (4.0, 2.0), input_0=REST, output_0=math.inf)
-    taken = node("Cell.net.b.Dense.forward.0", None, (5.0, 2.0), input_0=FAULT, output_0=FAULT)
-    wrong = node("Cell.net.c.Dense.forward.0", None, (6.0, 2.0), input_0=REST, output_0=FAULT)
-    assert origins(padded) == ["Cell.net.a.Pad.forward.0.output.0"]
-    assert origins(padded, taken) == ["Cell.net.a.Pad.forward.0.output.0", "Cell.net.b.Dense.forward.0.input.0"]
-    assert origins(padded, wrong) == ["Cell.net.c.Dense.forward.0.output.0"]
 
 
 def test_agreeing_dumps_have_no_origin() -> None:

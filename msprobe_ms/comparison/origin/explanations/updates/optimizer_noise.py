@@ -27,7 +27,7 @@ from msprobe_ms.dump.model import Item
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence, Load
-    from msprobe_ms.comparison.origin.search import Walk
+    from msprobe_ms.comparison.origin.walk import Walk
 
 #: A gradient whose Norm, or both extremes, differ by more than this share, though it agrees held against its terms, is
 #: noise.
@@ -73,7 +73,7 @@ class NearbyNoise:
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """Anything, of an input where the noise around it is beyond a tolerance."""
-        if row.state != "input" or walk.noise_around(node) <= 1:
+        if row.state != "input" or walk.reached.noise_around(node) <= 1:
             return None
         return walk.no_more_than_amplified(self._allowance, row, node)
 

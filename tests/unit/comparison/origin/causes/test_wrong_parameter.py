@@ -13,7 +13,8 @@ from msprobe_ms.comparison.model import OriginKind
 from msprobe_ms.comparison.origin.causes.wrong_parameter import WrongParameter
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.evidence import Evidence
-from msprobe_ms.comparison.origin.search import Walk, find_origins
+from msprobe_ms.comparison.origin.search import find_origins
+from msprobe_ms.comparison.origin.walk import Walk
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 

@@ -7,7 +7,7 @@ from compare_nodes import FAULT, node
 
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.explanations.propagated_error import PropagatedError
-from msprobe_ms.comparison.origin.search import Walk
+from msprobe_ms.comparison.origin.walk import Walk
 
 
 def test_a_result_is_explained_by_its_inputs_and_an_input_by_what_came_before() -> None:

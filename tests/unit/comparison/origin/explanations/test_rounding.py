@@ -7,7 +7,7 @@ from compare_nodes import FAULT, node
 
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
-from msprobe_ms.comparison.origin.search import Walk
+from msprobe_ms.comparison.origin.walk import Walk
 
 
 @pytest.mark.parametrize(("layers", "share"), [(0, 1.0), (3, 1 / 8)])

@@ -12,7 +12,8 @@ from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.estimates import ESTIMATE_OF_BOTH
 from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.explanations.updates.aligned_updates import AlignedUpdates
-from msprobe_ms.comparison.origin.search import Walk, find_origins
+from msprobe_ms.comparison.origin.search import find_origins
+from msprobe_ms.comparison.origin.walk import Walk
 from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.dump.model import Dump
