@@ -18,7 +18,6 @@ from msprobe_ms.comparison.origin.parts_left_alone import PartLeftAlone
 from msprobe_ms.comparison.origin.sentences import origin_at
 from msprobe_ms.comparison.origin.updates import Update
 from msprobe_ms.comparison.statistics import element_count
-from msprobe_ms.comparison.terms import GOLDEN
 from msprobe_ms.support.translation import tr, tr_count
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class WrongUpdate:
             for reason in (_of_factor(known), _of_decay(known), _of_another_rule(known)):
                 if reason:
                     return [origin_at(known[0].row, reason, [self._left(known)], kind=OriginKind.UPDATE)]
-        return [*_exceptions([*self._updates, *self._left_alone]), *map(_of_part, self._parts)]
+        return _exceptions([*self._updates, *self._left_alone], self._parts)
 
     def _left(self, known: Sequence[Update]) -> str:
         """How many parameters have no say, and why."""
@@ -77,31 +76,18 @@ class WrongUpdate:
         )
 
 
-def _exceptions(updates: Sequence[Update]) -> list[Origin]:
-    """Parameters that one side alone left as they were, or updated by a factor of their own."""
+def _exceptions(updates: Sequence[Update], parts: Sequence[PartLeftAlone]) -> list[Origin]:
+    """Parameters, or parts of them, that one side alone left as they were, or updated by a factor of their own."""
     felt = any(each.is_known and _fades(each) for each in updates)
     judged = (each for each in updates if not (felt and each.is_known and _smaller(each) > _HALF))
     found = [(each.row, told) for each in judged if (told := _of_one(each))]
+    found += [(each.row, _left_alone(str(each.side), each.part.name)) for each in parts]
     so = tr_count(" (the same for {count} other)", " (the same for {count} others)", len(found) - 1)
     others = so if len(found) > 1 else ""
     return [
         origin_at(row, tr("{fact}{others}: {look}", fact=fact, others=others, look=look), kind=OriginKind.UPDATE)
         for row, (fact, look) in found
     ]
-
-
-def _of_part(left: PartLeftAlone) -> Origin:
-    """The origin that a part of a joined parameter is which one side did not update."""
-    side, other = ("golden", "target") if left.side == GOLDEN else ("target", "golden")
-    fact = tr(
-        "the {side} did not update {part} in the step before, the {other} did",
-        side=tr(side),
-        part=left.part.name,
-        other=tr(other),
-    )
-    return origin_at(
-        left.row, tr("{fact}{others}: {look}", fact=fact, others="", look=tr("is it frozen?")), kind=OriginKind.UPDATE
-    )
 
 
 def _fades(update: Update) -> bool:
@@ -114,12 +100,7 @@ def _fades(update: Update) -> bool:
 def _of_one(update: Update) -> tuple[str, str] | None:
     """What is wrong with the update of one parameter, and where to look."""
     if side := update.left_alone_by:
-        other = "golden" if side == "target" else "target"
-        return tr(
-            "the {side} did not update this parameter in the step before, the {other} did",
-            side=tr(side),
-            other=tr(other),
-        ), tr("is it frozen?")
+        return _left_alone(side, tr("this parameter"))
     if not update.is_known or update.slope is None or update.slope < _SLOPE:
         return None
     if abs(update.factor - 1) <= _OWN_FACTOR or update.beside_factor > _BESIDE or _size(update.row) < _ELEMENTS:
@@ -129,6 +110,18 @@ def _of_one(update: Update) -> tuple[str, str] | None:
         tr("the target's update of this parameter is {times}, though its gradient agreed", times=times),
         tr("look at its group's learning rate"),
     )
+
+
+def _left_alone(side: str, parameter: str) -> tuple[str, str]:
+    """The same of a parameter, or a part of one, that one side did not update."""
+    other = "golden" if side == "target" else "target"
+    fact = tr(
+        "the {side} did not update {parameter} in the step before, the {other} did",
+        side=tr(side),
+        parameter=parameter,
+        other=tr(other),
+    )
+    return fact, tr("is it frozen?")
 
 
 def _of_factor(known: Sequence[Update]) -> str:
