@@ -14,7 +14,7 @@ import numpy as np
 
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint, norm_of
 from msprobe_ms.comparison.model import Pair, Row
-from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_another_form
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Entry, ancestors
 from msprobe_ms.dump.names import DEBUG, FORWARD
@@ -168,7 +168,8 @@ class UnrecordedCode:
     @cached_property
     def _ours(self) -> _Calls:
         alone = {pair.target.name for pair in self._pairs if pair.target is not None and not pair.matched}
-        return _Calls([pair.target for pair in self._pairs if pair.target is not None], alone)
+        silent = {node.name for node in self._nodes if node.children and _tells_nothing(node)}
+        return _Calls([pair.target for pair in self._pairs if pair.target is not None], alone, silent)
 
     @cached_property
     def _theirs(self) -> _Calls:
@@ -238,6 +239,12 @@ class _Results:
         return None
 
 
+def _tells_nothing(node: Node) -> bool:
+    """Whether a call gives out tensors, none of which stands beside one of its shape and can be compared."""
+    results = [row for row in node.rows("output") if row.is_tensor(TARGET)]
+    return bool(results) and all(row.deviation is None or is_of_another_form(row) for row in results)
+
+
 def _with_state(node: Node, row: Row | None) -> str:
     return tr("{name} (agrees)", name=node.name) if row is None or error_ratio(row) <= 1 else node.name
 
@@ -249,11 +256,12 @@ def _shape(row: Row) -> object:
 class _Calls:
     """One dump's entries in execution order, and the names of those ``alone``, which have no counterpart.
 
-    The model itself without a counterpart is left out: it is no call between others.
+    The model itself without a counterpart is left out: it is no call between others. ``silent`` are containers whose
+    results cannot be compared, behind which what ran at their end is as near as if it stood there.
     """
 
-    def __init__(self, all_entries: Sequence[Entry], alone: Set[str]) -> None:
-        self._alone = alone
+    def __init__(self, all_entries: Sequence[Entry], alone: Set[str], silent: Set[str] = frozenset()) -> None:
+        self._alone, self._silent = alone, silent
         self._entries = [
             each for each in all_entries if each.name not in alone or each.parsed is None or not each.parsed.is_root
         ]
@@ -271,6 +279,8 @@ class _Calls:
         for number in reversed(range(self._places.get(entry.name, 0))):
             each = self._entries[number]
             if _direction(each) != _direction(entry) or entry.name in ancestors(self._by_name, each.name):
+                continue
+            if each.name in self._silent:
                 continue
             if each.name not in self._alone:
                 return

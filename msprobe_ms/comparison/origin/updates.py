@@ -29,8 +29,9 @@ Vector = npt.NDArray[np.float64]
 ROUNDING = 4.0
 #: Times that an update has to be larger than rounding for its size and direction to be known.
 KNOWN = 50.0
-#: Adam's epsilon of 1e-8 over sqrt(1 - 0.999); and how much more of it elements feel that are smaller than most.
-_EPSILON, _SMALLER = 1e-8 / math.sqrt(0.001), 3.0
+#: Adam's epsilon as it is added to the corrected moment, and to the one that is not: over sqrt(1 - 0.999); and how much
+#: more of it elements feel that are smaller than most.
+_CORRECTED_EPSILON, _EPSILON, _SMALLER = 1e-8, 1e-8 / math.sqrt(0.001), 3.0
 #: Gradients of the step before that are further apart than this have set the updates apart themselves.
 _SAME_GRADIENT = 0.02
 #: Part by which the updates of one parameter may differ where its gradients agree; 0.4 was seen in healthy trainings.
@@ -175,9 +176,13 @@ class Update(NamedTuple):
 
     @property
     def left_alone_by(self) -> str:
-        """The one side that did not update it; "" for neither, or both."""
-        ours, theirs = sketch.norm(self.ours), sketch.norm(self.theirs)
-        if min(ours, theirs) > self.rounding or max(ours, theirs) <= KNOWN * self.rounding:
+        """The one side that did not update it; "" for neither, or both.
+
+        Nor for one whose gradient is so small that the other place of epsilon leaves nothing of the update.
+        """
+        ours, theirs = self.sizes
+        least = 1.0 if self.slope is None else (self.slope + _CORRECTED_EPSILON) / (self.slope + _EPSILON)
+        if min(ours, theirs) > self.rounding or least * max(ours, theirs) <= KNOWN * self.rounding:
             return ""
         return "target" if ours < theirs else "golden"
 

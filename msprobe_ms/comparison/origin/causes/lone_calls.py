@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint, fingerprint_of
-from msprobe_ms.comparison.model import Origin, OriginKind, Row
+from msprobe_ms.comparison.model import Origin, OriginKind
 from msprobe_ms.comparison.origin.nodes import RESULTS, Node, error_ratio, is_of_all_elements, worst
 from msprobe_ms.comparison.origin.sentences import origin_at
 from msprobe_ms.comparison.origin.stages import stage_of
@@ -71,8 +71,10 @@ class LoneCalls:
         modules = [entry for entry in calls if _is_module(entry)]
         agreeing = self._agreeing(modules)
         alone = self._makers(modules, agreeing)[:_TOLD]
-        differs = worst(node.rows(*RESULTS) if shown is None else shown.rows("input"))
-        culprit = next((each for each in alone if _made_it(each, differs, agreeing)), None)
+        rows = node.rows(*RESULTS) if shown is None else shown.rows("input")
+        # Operands that differ may stand crosswise.
+        differing = {known for row in rows if error_ratio(row) > 1 and (known := fingerprint(row)) is not None}
+        culprit = next((each for each in alone if _made_one(each, differing, agreeing)), None)
         if shown is not None:
             alone += [entry for entry in self._around(shown) if entry not in alone]
         joined = [each for each in _before(shown, beside) if _is_unseen(each)][:_TOLD]
@@ -112,10 +114,11 @@ class LoneCalls:
         ]
 
 
-def _made_it(entry: Entry, differs: Row | None, agreeing: set[Fingerprint]) -> bool:
-    """Whether a call gives out the value that differs, and takes in nothing but what agrees."""
+def _made_one(entry: Entry, differing: set[Fingerprint], agreeing: set[Fingerprint]) -> bool:
+    """Whether a call gives out one of the values that differ, and takes in nothing but what agrees."""
     taken = set(_taken(entry))
-    return differs is not None and fingerprint(differs) in set(_results(entry)) and bool(taken) and taken <= agreeing
+    made = differing.intersection(_results(entry)) - agreeing
+    return bool(made) and bool(taken) and taken <= agreeing
 
 
 def _has_missing_gradient(found: Sequence[tuple[float, Origin]]) -> bool:

@@ -1,9 +1,10 @@
 """What comes out right was computed right, of a whole step: where the gradients of all parameters agree and so do the
 results of the last module, what lies far apart before them stands beside another value than its counterpart.
 
-An error that large would reach them; the last results may be a few tolerances apart, as those of many layers are. A
-small error, as a narrower float makes, may fade on the way and is judged as any other; so are parameters, which may
-differ without any use in this step.
+An error that large would reach them; the last results may be a few tolerances apart, as those of many layers are, and
+gradients by a two hundredth of it, as where a maximum is at another place: that is judged by itself. A small error, as
+a narrower float makes, may fade on the way and is judged as any other; so are parameters, which may differ without any
+use in this step.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 _MOST = 0.9
 #: The least deviation of what stands beside another value: a layer computed in bfloat16 is 0.01 apart at most.
 _FAR = 0.05
-
+#: The part of it that reaches any gradient at least, had it an effect: from a call on, all gradients are made of it.
+_REACHES = 0.005
 #: Times that gradients and results may be further apart than a parameter that updates set apart.
 _DRIFT = 2.0
 
@@ -41,13 +43,16 @@ class AgreeingStep(Surveyed):
             return
         last = next((node for node in reversed(evidence.nodes) if _is_outermost(node)), None)
         drift = min(_DRIFT * evidence.drift, _FAR / 10)
-        if last is None or not _comes_out_right(last, drift) or not _gradients_agree(evidence.pairs, drift):
+        if last is None or not _comes_out_right(last, drift):
+            return
+        apart = _gradients_apart(evidence.pairs, drift)
+        if apart is None:
             return
         for node in differing:
             if node.order <= last.order or node.is_backward:
                 rows = [row for row in node.rows("input", "output") if error_ratio(row) > 1]
                 # Beside another call than its counterpart all of a call's values stand beside others.
-                if any((row.deviation or 0.0) > _FAR for row in rows):
+                if any(_REACHES * min(row.deviation or 0.0, 1.0) > max(apart, _REACHES * _FAR) for row in rows):
                     for row in rows:
                         self.let_pass(row, node)
 
@@ -62,16 +67,16 @@ def _comes_out_right(last: Node, drift: float) -> bool:
     return last.comes_out_right_but_for(max(drift, DRIFT * tolerance))
 
 
-def _gradients_agree(pairs: Sequence[Pair], drift: float) -> bool:
-    """Whether nearly all gradients of parameters were compared, and none differs by more than a drift."""
-    compared = alone = 0
+def _gradients_apart(pairs: Sequence[Pair], drift: float) -> float | None:
+    """The largest deviation of a parameter's gradient that is more than a drift; None where not most were compared."""
+    compared, alone, apart = 0, 0, 0.0
     for pair in pairs:
         entry = pair.target or pair.golden
         if entry is None or entry.parsed is None or entry.parsed.direction != PARAMETERS_GRAD:
             continue
         for row in pair.rows:
             if error_ratio(row) > 1 and (row.deviation or 0.0) > drift:
-                return False
+                apart = max(apart, row.deviation or 0.0)
             compared += row.deviation is not None
             alone += row.deviation is None
-    return compared > _MOST * (compared + alone)
+    return apart if compared > _MOST * (compared + alone) else None

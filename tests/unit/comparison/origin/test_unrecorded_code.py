@@ -8,8 +8,13 @@ from compare_nodes import assert_short
 from compare_parts import dump, tensor
 
 from msprobe_ms.arrays.sketch import encode, sketch
+from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Origin
+from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.pairing.pairs import pair
+from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.model import Dump, Item
 
 
@@ -49,6 +54,27 @@ def test_calls_without_a_counterpart_are_named_with_their_number() -> None:
         "calls without a counterpart come right before it: 3 in the target (the last "
         "Cell.attention.Attention.forward.0), 1 in the golden (Cell.attn.Attention.forward.0)"
     )
+
+
+def test_calls_at_the_end_of_a_container_whose_results_cannot_be_compared_are_named() -> None:
+    """The golden's gives out what the target's gives out in two parts, joined."""
+    features, first = "Cell.features.Sequential.forward.0", "Cell.features.a.Dense.forward.0"
+
+    def net(last: str, given: float, *parts: list[float]) -> Dump:
+        inside = [call(first, 1.0, 2.0, features), call(f"Cell.features.{last}.forward.0", 2.0, given, features)]
+        outputs = [tensor(f"output.{place}", part, features) for place, part in enumerate(parts)]
+        container = features, [tensor("input.0", [1.0, 1.0], features), *outputs], None
+        return step(*inside, container, call(NORM, given, given))
+
+    def before_norm(*parts: list[float]) -> list[str]:
+        target, golden = net("two.TwoPaths", 5.0, *parts), net("one.OnePath", 4.0, [4.0, 1.0])
+        pairs = pair(target, golden, Mappings())
+        measure(pairs, target, golden, Mode.STATISTICS)
+        (norm,) = (each for each in pairs if each.target is not None and each.target.name == NORM)
+        return [entry.name for entry in Evidence(pairs, list(golden.entries.values())).unrecorded.alone_before(norm)]
+
+    assert before_norm([5.0], [1.0]) == ["Cell.features.two.TwoPaths.forward.0"]
+    assert before_norm([4.0, 1.0]) == []
 
 
 def test_calls_of_the_golden_alone_are_found_where_they_ran() -> None:

@@ -26,6 +26,13 @@ def test_what_one_side_left_alone() -> None:
     assert update.left_alone_by == "golden"
 
 
+@pytest.mark.parametrize(("slope", "side"), [(None, "target"), (1e-5, "target"), (1e-10, "")])
+def test_a_step_that_the_place_of_epsilon_leaves_nothing_of_is_not_left_alone(slope: float | None, side: str) -> None:
+    """Of gradients far below epsilon, as of the bias of keys, one framework makes a thirtieth of the other's update."""
+    (update,) = updates(0 * UPDATE, np.float32(5e-5) * UPDATE)
+    assert update._replace(slope=slope).left_alone_by == side
+
+
 def test_rounding_is_no_update() -> None:
     (update,) = updates(np.float32(1e-7) * UPDATE, np.float32(-1e-7) * UPDATE)
     assert (update.is_known, update.left_alone_by) == (False, "")

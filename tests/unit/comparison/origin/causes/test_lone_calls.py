@@ -140,6 +140,29 @@ def test_the_module_whose_result_the_container_hands_on_is_told_before_it() -> N
     assert (first.target, second.target) == (f"{ACT}.output.0", f"{BLOCK}.output.0")
 
 
+def test_the_module_whose_result_stands_crosswise_among_the_operands_is_told_first() -> None:
+    """``act(x) + x`` beside ``x + act(x)``: of one that is wrong neither order of the operands agrees."""
+    add = "Tensor.__add__.0.forward"
+
+    def residual(active: np.ndarray, *, activates: bool) -> Dump:
+        items = [
+            tensor("input.0", X, BLOCK.replace("MLP", "Block")),
+            tensor("output.0", X, BLOCK.replace("MLP", "Block")),
+        ]
+        if activates:
+            items += [tensor("input.0", X, ACT), tensor("output.0", active, ACT)]
+        operands = (active, X) if activates else (X, active)
+        items += [tensor(f"input.{place}", each, add) for place, each in enumerate(operands)]
+        return dump([*items, tensor("output.0", X + active, add)])
+
+    small = np.float32(0.1) * ACTIVE
+    found = compare_dumps(
+        residual(np.float32(1.1) * small, activates=True), residual(small, activates=False), Options()
+    )
+    assert found.origins[0].target == f"{ACT}.output.0"
+    assert "what it takes in agrees" in found.origins[0].reason
+
+
 def test_what_stands_beside_another_value_does_not_agree() -> None:
     """A later layer takes in the result of the GELU, and gives out the same whatever that is."""
     target = side(active=WRONG, given=WRONG_OUT, activates=True)

@@ -57,7 +57,7 @@ def test_a_loss_near_zero_is_off_by_the_rounding_of_the_outputs() -> None:
 
 def test_the_gradient_of_a_loss_near_zero_is_off_by_half_as_much() -> None:
     """As of a regression that fits: the gradient is what is left when nearly equal numbers are subtracted."""
-    weight = node(f"{HEAD}.parameters_grad.0", parameters_grad_weight=400.0)
+    weight = node(f"{HEAD}.parameters_grad.0", parameters_grad_weight=4_000.0)
     for value, deviation, found in ((1e-6, 0.4, []), (1e-6, 60.0, [f"{HEAD}.backward.0.input.0"]), (2.0, 0.4, None)):
         forward, _, backward = step(loss(value, 0.0))
         backward.rows[0].deviation = backward.rows[1].deviation = deviation
