@@ -13,6 +13,7 @@ from msprobe_ms.comparison.origin.evidence import Evidence
 from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedError
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
+from msprobe_ms.comparison.origin.explanations.waves import Waves
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements
 from msprobe_ms.comparison.origin.other_settings import OtherSettings
 from msprobe_ms.comparison.origin.propagation import DRIFT
@@ -135,7 +136,12 @@ class Walk:
                 row.explained = allowance
                 if allowance is not None and allowance.effect is not Effect.PASSES:
                     node.forget()
-                if allowance is not None and row.state != "input" and _begins_here(allowance):
+                # What is taken in has come from elsewhere, but for waves, which code around the call makes.
+                if (
+                    allowance is not None
+                    and (row.state != "input" or allowance.by == Waves.name)
+                    and _begins_here(allowance)
+                ):
                     begun = max(begun, ratio)
         for up in node.ancestors() if begun else ():  # what encloses it gives out what is computed from it
             up.ratio_inside = max(up.ratio_inside, begun)

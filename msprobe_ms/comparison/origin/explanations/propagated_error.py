@@ -32,7 +32,10 @@ class PropagatedError:
         # What differs by updates is noise of another kind than rounding: more of it may hide than statistics show.
         if row.state == "input":
             before = max(walk.reached.before(node), walk.reached.noise_around(node))
-            ratio = (GAIN_IN_DOUBT if self._updated or before > 1 else GAIN) * before
+            if self._updated or before > 1:
+                ratio = GAIN_IN_DOUBT * before
+            else:  # code that was not recorded rounds as calls do
+                ratio = walk.reached.negligible(node) + GAIN * before
         else:
             doubtful = self._updated or walk.reached.before(node) > DRIFT or node.ratio_before > 1
             ratio = explained_ratio(node, walk.reached.negligible(node), doubtful=doubtful)

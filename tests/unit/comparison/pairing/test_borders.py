@@ -81,6 +81,22 @@ def test_it_is_as_far_apart_as_what_was_normalised(drift: float) -> None:
     assert comparison.origins == []
 
 
+@pytest.mark.parametrize("encloses", [True, False])
+@pytest.mark.parametrize("drift", [0.0, 2e-5])
+def test_one_side_may_activate_without_a_call(encloses: bool, drift: float) -> None:
+    """In the norm's own code, or in code that follows it, beside an activation that follows it or that it encloses."""
+    error = drift * _RANDOM.standard_normal((8, 16))
+    target, golden = side("Cell", encloses=encloses, error=error), side("Module", encloses=not encloses)
+    for name in [name for name in golden.entries if "ReLU" in name]:
+        del golden.entries[name]
+    comparison = compare_dumps(target, golden, Options(align=True))
+    ends = {row.target.name for row in comparison.rows if row.target and row.golden and "Norm" in row.golden.name}
+    act = "Cell.norm.act.ReLU" if encloses else "Cell.act.ReLU"
+    state, state_back = ("input", "output") if encloses else ("output", "input")
+    assert {f"{act}.forward.0.{state}.0", f"{act}.backward.0.{state_back}.0"} <= ends
+    assert comparison.origins == []
+
+
 def test_a_norm_that_computes_otherwise_is_the_origin() -> None:
     target, golden = side("Cell", encloses=False, error=0.01), side("Module", encloses=True)
     origin = compare_dumps(target, golden, Options(align=True)).origins[0]

@@ -18,7 +18,7 @@ def test_a_result_is_explained_by_its_inputs_and_an_input_by_what_came_before() 
     explanation, last = PropagatedError(evidence), evidence.nodes[1]
     taken, parameter, given = (explanation.allows(row, last, walk) for row in pair.rows)
     assert taken is not None and given is not None and parameter is None
-    assert taken.up_to == pytest.approx(10 * 0.2 * 1e-5)
+    assert taken.up_to == pytest.approx((1 + 10 * 0.2) * 1e-5)
     assert given.up_to == pytest.approx((1 + 10 * 0.5) * 1e-5)
 
 

@@ -18,8 +18,11 @@ ANGLES = TIMES * 10.0 ** -np.linspace(0, 3, 16)
 WEIGHT = _RANDOM.standard_normal((8, 32)).astype(np.float32)
 
 
-def compared(angles: np.ndarray, golden: np.ndarray, *, cosines: float = 1.0) -> Comparison:
-    """A layer that takes in what the script made of these angles."""
+AROUND = "Module.Embedding.forward.0"
+
+
+def compared(angles: np.ndarray, golden: np.ndarray, *, cosines: float = 1.0, inside: bool = False) -> Comparison:
+    """A layer that takes in what the script made of these angles, or the module around it of the times."""
     sides = []
     for each in (angles, golden):
         taken = np.concatenate([np.sin(each), cosines * np.cos(each)], 1).astype(np.float32)
@@ -27,6 +30,11 @@ def compared(angles: np.ndarray, golden: np.ndarray, *, cosines: float = 1.0) ->
         values = {"input.0": taken, "parameters.weight": WEIGHT, "output.0": given}
         items = values.items()
         sides.append(dump([tensor(at, it, LINEAR, sketch=encode(sketch(it), it.dtype)) for at, it in items]))
+        if inside:
+            around = {"input.0": TIMES.astype(np.float32), "output.0": given}.items()
+            whole = [tensor(at, it, AROUND, sketch=encode(sketch(it), it.dtype)) for at, it in around]
+            sides[-1].entries |= dump(whole).entries
+            sides[-1].entries[LINEAR].parent = AROUND
     return compare_dumps(*sides, Options())
 
 
@@ -38,6 +46,12 @@ def test_large_arguments_round_and_their_waves_are_apart() -> None:
     found = compared(ROUNDED, ANGLES)
     assert not found.origins and found.verdict == "consistent"
     assert next(row for row in found.rows if row.state == "input").explained_by == "waves"
+
+
+def test_a_module_that_makes_waves_of_times_gives_out_what_is_as_far_apart() -> None:
+    found = compared(ROUNDED, ANGLES, inside=True)
+    assert found.rows[-1].deviation is not None and found.rows[-1].deviation > 1.5 * (found.rows[-1].tolerance or 0)
+    assert not found.origins and found.verdict == "consistent"
 
 
 @pytest.mark.parametrize("angles", [ANGLES * 1.00002, ANGLES + 0.05, ANGLES[::-1] * 1.0])
