@@ -72,8 +72,10 @@ def exceptional_widths(nodes: list[Node]) -> set[str]:
         return set()
     calls = [node for node in nodes if not (node.is_backward or node.is_save or node.is_update)]
     narrowed = [node for node in calls if not _are_equal(node, "output", "parameters")]
-    # What one call narrowed others may hand on, as the layers of a convolutional network in mixed precision do.
-    if len(narrowed) > max(1.0, EXCEPTION * len(calls)):
+    # What one call narrowed others may hand on, as the layers of a convolutional network in mixed precision do. A layer
+    # and the functions that it is made of are one.
+    around = set(narrowed)
+    if sum(node.parent not in around for node in narrowed) > max(1.0, EXCEPTION * len(calls)):
         return set()
     found = [node for node in narrowed if _takes_in_one_width(node)]
     together, changed = Counter(map(_what, calls)), Counter(map(_what, found))
