@@ -74,10 +74,10 @@ class TestWidths:
                 node(f"Primitive.{each}.{name[5]}.forward", name, input_0=0, output_0=0.1) for each in ("mm", "add")
             ]
             pairs += [*inside, node(name, None, input_0=0, output_0=0.1, parameters_weight=REST)]
-        for place, row in [(place, row) for place in range(3) for row in pairs[place].rows[1:]]:
-            assert row.target is not None
-            moved = Row(row.target._replace(dtype="Float16"), row.golden, None, 3e-4, 4e-3)
-            pairs[place].rows[pairs[place].rows.index(row)] = moved
+        for pair in pairs[:3]:
+            for number, row in enumerate(pair.rows[1:], 1):
+                assert row.target is not None
+                pair.rows[number] = Row(row.target._replace(dtype="Float16"), row.golden, None, 3e-4, 4e-3)
         assert only(*pairs).kind == "precision"
 
     def test_what_a_net_casts_its_data_to_is_no_exception_of_each_layer(self) -> None:
