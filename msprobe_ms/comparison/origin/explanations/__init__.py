@@ -15,7 +15,7 @@ from msprobe_ms.comparison.origin.explanations.dropout import Dropout
 from msprobe_ms.comparison.origin.explanations.harmless_inputs import HarmlessInputs
 from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedError
 from msprobe_ms.comparison.origin.explanations.inner_gradients import InnerGradients
-from msprobe_ms.comparison.origin.explanations.later_uses import LaterUses
+from msprobe_ms.comparison.origin.explanations.later_uses import LaterUses, LaterUsesOfGolden
 from msprobe_ms.comparison.origin.explanations.loss_condition import LossCondition
 from msprobe_ms.comparison.origin.explanations.other_borders import OtherBorders
 from msprobe_ms.comparison.origin.explanations.other_counterparts import OtherCounterparts
@@ -48,6 +48,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     AgreeingResults,
     OtherBorders,
     CallsAcrossBorders,
+    LaterUsesOfGolden,
     OptimizerNoise,
     AgreeingStep,
     OtherCounterparts,

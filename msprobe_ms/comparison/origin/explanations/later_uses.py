@@ -1,6 +1,7 @@
 """Records that are wrong where the computation is right: every later use of the very tensor agrees.
 
-Tools that record the gradient of ``cross_entropy`` with respect to its inner log-softmax leave such records.
+Tools that record the gradient of ``cross_entropy`` with respect to its inner log-softmax leave such records. So does a
+container that stands beside one whose borders are others: what that one gives out is used later in agreement.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint, norm_of
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.origin.protocols import Surveyed
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
@@ -27,26 +29,36 @@ class LaterUses(Surveyed):
     """
 
     name: ClassVar[str] = "later uses agree"
+    side: ClassVar[Side] = TARGET
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
         first = next((place for place, node in enumerate(evidence.nodes) if node.ratio_out > 1), len(evidence.nodes))
-        norms = {norm_of(row) for _, row in _doubted(evidence.nodes, first)}
+        side = self.side
+        norms = {norm_of(row, side) for _, row in _doubted(evidence.nodes, first, side)}
         # By whom each was taken in, and where last in disagreement.
         uses: dict[Fingerprint, list[Node]] = defaultdict(list)
         last_differing: dict[Fingerprint, int] = {}
         for node in islice(evidence.nodes, first + 1, None):
             for row in node.pair.rows:
-                if row.state == "input" and norm_of(row) in norms and row.matched and (key := fingerprint(row)):
+                if row.state != "input" or norm_of(row, side) not in norms or not row.matched:
+                    continue
+                if key := fingerprint(row, side):
                     uses[key].append(node)
                     if error_ratio(row) > 1:
                         last_differing[key] = node.order
-        for node, row in _doubted(evidence.nodes, first) if uses else ():
-            key = fingerprint(row)
+        for node, row in _doubted(evidence.nodes, first, side) if uses else ():
+            key = fingerprint(row, side)
             if key is None or node.order < last_differing.get(key, -1):
                 continue
             if _is_used_after(node, uses.get(key, ())):
                 self.let_pass(row, node)
+
+
+class LaterUsesOfGolden(LaterUses):
+    """Outputs of containers of which later nodes took in what the golden gives out, each time in agreement."""
+
+    side: ClassVar[Side] = GOLDEN
 
 
 def _is_used_after(node: Node, uses: Sequence[Node]) -> bool:
@@ -56,10 +68,14 @@ def _is_used_after(node: Node, uses: Sequence[Node]) -> bool:
     return last is not None and last.order > node.order
 
 
-def _doubted(nodes: Sequence[Node], first: int) -> Iterator[tuple[Node, Row]]:
-    """The outputs that differ, from the ``first`` node that has any; gone through twice, as they may be millions."""
+def _doubted(nodes: Sequence[Node], first: int, side: Side) -> Iterator[tuple[Node, Row]]:
+    """The outputs that differ, from the ``first`` node that has any; gone through twice, as they may be millions.
+
+    Of the golden those that containers have made: what they only pass on may be used later beside what they do.
+    """
     for node in islice(nodes, first, None):
-        if node.ratio_out > 1:
+        if node.ratio_out > 1 and (side is TARGET or node.children):
+            taken = {fingerprint(row, side) for row in node.rows("input")} if side is GOLDEN else set()
             for row in node.rows("output"):
-                if error_ratio(row) > 1:
+                if error_ratio(row) > 1 and (side is TARGET or fingerprint(row, side) not in taken):
                     yield node, row

@@ -2,7 +2,36 @@
 
 from __future__ import annotations
 
+import numpy as np
 from compare_nodes import FAULT, REST, node, origins
+from compare_parts import dump, tensor
+
+from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.dump.model import Dump
+
+_RANDOM = np.random.default_rng(6)
+X, Y, NORMAL = (_RANDOM.standard_normal((4, 8)).astype(np.float32) for _ in range(3))
+BLOCK, LAYER, NORM = "Cell.block.Block.forward.0", "Cell.block.fc.Dense.forward.0", "Cell.norm.Norm.forward.0"
+
+
+def net(*, given: np.ndarray, taken: np.ndarray) -> Dump:
+    """A block of one layer, and a norm that takes in what the block gives out, or what code makes of it."""
+    values = {LAYER: (X, Y), BLOCK: (X, given), NORM: (taken, NORMAL if taken is not Y else -NORMAL)}
+    made = dump(
+        [tensor(f"{state}.0", value, name) for name, both in values.items()
+         for state, value in zip(("input", "output"), both, strict=True)]
+    )  # fmt: skip
+    made.entries[LAYER].parent = BLOCK
+    return made
+
+
+def test_a_block_whose_counterpart_adds_the_residual_inside_is_judged_by_what_is_made_of_it() -> None:
+    golden = net(given=X + Y, taken=X + Y)
+    comparison = compare_dumps(net(given=Y, taken=X + Y), golden, Options())
+    assert (comparison.verdict, comparison.origins) == ("consistent", [])
+    assert {row.explained_by for row in comparison.rows} == {"", "later uses agree"}
+    (first, *_) = compare_dumps(net(given=Y, taken=Y), golden, Options()).origins
+    assert first.target == f"{BLOCK}.output.0"
 
 
 class TestLaterUses:

@@ -26,14 +26,14 @@ def side(prefix: str, *, holds: bool, given: np.ndarray, after: np.ndarray | Non
     inner = f"{prefix}.fuse.0.Sequential.forward.0"
     items = [*call(f"{prefix}.fuse.0.0.Conv.forward.0", X, Y), *call(f"{prefix}.fuse.0.1.Norm.forward.0", Y, Z)]
     if holds:
-        items += call(f"{prefix}.fuse.0.2.Upsample.forward.0", Z, LARGE)
+        items += call("Functional.interpolate.0.forward", Z, LARGE)
     items += call(inner, X, given)
     if after is not None:
         items += call(f"{prefix}.act.ReLU.forward.0", after, after)
     made = dump(items)
     made.framework = "mindspore" if prefix == "Cell" else "pytorch"
     for name, entry in made.entries.items():
-        if ".fuse.0." in name and name != inner:
+        if (".fuse.0." in name and name != inner) or name.startswith("Functional."):
             entry.parent = inner
     return made
 
