@@ -21,8 +21,8 @@ from msprobe_ms.dump.names import PARAMETERS_GRAD
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
 
-#: The least share of all gradients of parameters that must have been compared.
-_MOST = 0.9
+#: The least share of all gradients of parameters that must have been compared: an error that large reaches most.
+_MOST = 2 / 3
 #: The least deviation of what stands beside another value: a layer computed in bfloat16 is 0.01 apart at most.
 _FAR = 0.05
 #: The part of it that reaches any gradient at least, had it an effect: from a call on, all gradients are made of it.
