@@ -2,7 +2,9 @@
 
 Nothing of its gradient is compared, so no difference shows. It is told where the parameter itself has a
 counterpart and the side without its gradient has gradients of others (else none were recorded). A gradient of zeros is
-none: one framework hands on zeros where another leaves the gradient out; nor is one of rounding noise.
+none: one framework hands on zeros where another leaves the gradient out; nor is one of rounding noise. Of a layer that
+is joined of several on one side, a part without a gradient shows in that the whole differs, by whatever that is
+explained: neither rounding nor a switch leaves zeros.
 """
 
 from __future__ import annotations
@@ -15,10 +17,11 @@ from typing import TYPE_CHECKING
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.measuring.gradient_floors import GradientFloors
 from msprobe_ms.comparison.measuring.tolerances import Tolerances
-from msprobe_ms.comparison.model import Origin, OriginKind, Pair
+from msprobe_ms.comparison.model import Origin, OriginKind, Pair, Row
 from msprobe_ms.comparison.pairing.coverage import RUNNING_STATISTICS
+from msprobe_ms.comparison.pairing.fused_tensors import holds_joined, parts_of
 from msprobe_ms.comparison.statistics import root_mean_square
-from msprobe_ms.comparison.terms import Stage
+from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side, Stage
 from msprobe_ms.dump.model import Entry, Item
 from msprobe_ms.dump.names import FORWARD, PARAMETERS_GRAD, is_fused
 from msprobe_ms.support.text import listed
@@ -113,12 +116,39 @@ class MissingGradient:
     """A parameter with a gradient on one side alone."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self._pairs = evidence.pairs
+        self._pairs, self._nodes, self._dumps = evidence.pairs, evidence.nodes, evidence.dumps
 
     def find(self, walk: Walk, found: Sequence[tuple[float, Origin]]) -> list[tuple[float, Origin]]:
         """One origin a side that lacks gradients, but for what is named already."""
         named = {origin.target for _, origin in found}
-        return [each for each in find_missing_gradients(self._pairs) if each[1].target not in named]
+        missing = [*find_missing_gradients(self._pairs), *(() if found else self._of_parts())]
+        return [each for each in missing if each[1].target not in named]
+
+    def _of_parts(self) -> list[tuple[float, Origin]]:
+        """The first part of a joined parameter whose gradient is zeros, where the whole differs from its counterpart's.
+
+        Where something else is the origin, that explains the whole.
+        """
+        dumps = self._dumps
+        sides = [side for side in (TARGET, GOLDEN) if dumps is not None and holds_joined(dumps[side])]
+        for node in self._nodes if sides else ():
+            for row in node.rows("parameters_grad") if node.is_parameter_gradient else ():
+                if row.deviation is None or row.tolerance is None or row.deviation <= row.tolerance:
+                    continue
+                for side in sides:
+                    joined = row.golden if side is GOLDEN else row.target
+                    parts = parts_of(dumps[side], joined) if dumps is not None and joined is not None else ()
+                    if part := next((each for each in parts if each.maximum == each.minimum == 0), None):
+                        return [(node.order, _origin_of_part(part, row, side))]
+        return []
+
+
+def _origin_of_part(part: Item, row: Row, side: Side) -> Origin:
+    ours, theirs = (item.name if item is not None else "" for item in (row.target, row.golden))
+    names = (ours, part.name) if side is GOLDEN else (part.name, theirs)
+    return Origin(
+        *names, "parameters_grad", _reason(str(side)), {}, OriginKind.MISSING_GRADIENT, stage=Stage.BACKWARD
+    )  # fmt: skip
 
 
 def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[float, Origin]]:

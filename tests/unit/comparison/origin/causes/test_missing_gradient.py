@@ -7,12 +7,22 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from compare_nodes import assert_short
 from compare_parts import dump, tensor
+from layer_dumps import normal
 
+from msprobe_ms.arrays.sketch import encode, sketch
+from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison
+from msprobe_ms.comparison.origin.causes.missing_gradient import MissingGradient
+from msprobe_ms.comparison.origin.evidence import Evidence
+from msprobe_ms.comparison.origin.walk import Walk
+from msprobe_ms.comparison.pairing.fused_modules import join_fused
+from msprobe_ms.comparison.pairing.pairs import pair
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.run import Options, compare_dumps
+from msprobe_ms.comparison.terms import Mode
 from msprobe_ms.dump.model import Dump, Entry, Item
 from msprobe_ms.dump.names import parse_entry
 
@@ -221,3 +231,42 @@ def test_a_gradient_of_half_precision_that_the_other_side_rounds_to_zeros_is_non
         zeros = recorded(["Cell.b.Dense.weight", "Cell.b.Dense.bias"], gradient=np.zeros(2, dtype.lower()))
         target = {**both, "Cell.b.Dense.parameters_grad.0": zeros.entries["Cell.b.Dense.parameters_grad.0"]}
         assert bool(names(replace(golden, entries=target), replace(golden, entries=both))) == bool(found), dtype
+
+
+@pytest.mark.parametrize("joined_is_target", [False, True])
+def test_a_part_of_a_joined_layer_whose_gradient_is_zeros_is_named(joined_is_target: bool) -> None:
+    """What else may explain the difference of the whole, as a switch does, leaves no zeros."""
+    gradients, weights = ({name: normal(8, 8) for name in ("q", "k")} for _ in range(2))
+    weights["qk"] = np.concatenate(list(weights.values()))
+    gradients["q"] *= np.float32(5e-3)
+    parts = {"q": 0 * gradients["q"], "k": gradients["k"]}
+
+    def sketched(place: str, values: np.ndarray, entry: str) -> Item:
+        return tensor(place, values, entry, sketch=encode(sketch(values), values.dtype))
+
+    def side(gradients: dict[str, np.ndarray]) -> Dump:
+        around, items = "Cell.attn.Attention.forward.0", []
+        for name, gradient in gradients.items():
+            call = f"Cell.attn.{name}.Dense.forward.0"
+            x, weight = np.eye(8, dtype=np.float32), weights[name]
+            values = {"input.0": x, "output.0": x @ weight.T, "parameters.weight": weight}
+            items += [sketched(place, value, call) for place, value in values.items()]
+            items.append(sketched("parameters_grad.weight", gradient, f"Cell.attn.{name}.Dense.parameters_grad.0"))
+        made = dump(items)
+        for name in gradients:
+            made.entries[f"Cell.attn.{name}.Dense.forward.0"].parent = around
+        return made
+
+    dumps, rule = [side(parts), side({"qk": np.concatenate(list(gradients.values()))})], {"q + k": "qk"}
+    if joined_is_target:
+        dumps, rule = dumps[::-1], {"qk": "q + k"}
+    mappings = Mappings(layer={"Attention": rule})
+    joined = join_fused(*dumps, mappings)
+    pairs = pair(*joined, mappings)
+    measure(pairs, *joined, Mode.STATISTICS)
+    evidence = Evidence(pairs, dumps=joined)
+    (found,) = MissingGradient(evidence).find(Walk(evidence), [])
+    lacking, having = ("golden", "target") if joined_is_target else ("target", "golden")
+    names = found[1].target, found[1].golden
+    assert names[joined_is_target] == "Cell.attn.q.Dense.parameters_grad.0.weight"
+    assert found[1].reason.startswith(f"the {having} has a gradient of this parameter, the {lacking} none")
