@@ -1,10 +1,11 @@
 """What comes out right was computed right, of a whole step: where the gradients of all parameters agree and so do the
 results of the last module, what lies far apart before them stands beside another value than its counterpart.
 
-An error that large would reach them; the last results may be a few tolerances apart, as those of many layers are, and
-gradients by a two hundredth of it, as where a maximum is at another place: that is judged by itself. A small error, as
-a narrower float makes, may fade on the way and is judged as any other; so are parameters, which may differ without any
-use in this step.
+An error that large would reach them; the last results may be a few tolerances apart, as those of many layers are. In
+backward, parameters' gradients may be apart by a two hundredth of it, as where a maximum is at another place: that is
+judged by itself. In forward they may not: what attention makes of wrong queries hardly differs while its scores are
+small. A small error, as a narrower float makes, may fade on the way and is judged as any other; so are parameters,
+which may differ without any use in this step.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from msprobe_ms.dump.names import PARAMETERS_GRAD
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
 
-#: The least share of all gradients of parameters that must have been compared: an error that large reaches most.
-_MOST = 2 / 3
+#: The least share of all gradients of parameters that must have been compared: for values of forward, which may reach
+#: few of them, and of backward, which reach most.
+_NEARLY_ALL, _MOST = 0.9, 2 / 3
 #: The least deviation of what stands beside another value: a layer computed in bfloat16 is 0.01 apart at most.
 _FAR = 0.05
-#: The part of it that reaches any gradient at least, had it an effect: from a call on, all gradients are made of it.
+#: The part of it that reaches any gradient at least, had it an effect: in backward all are made of those before them.
 _REACHES = 0.005
 #: Times that gradients and results may be further apart than a parameter that updates set apart.
 _DRIFT = 2.0
@@ -45,11 +47,10 @@ class AgreeingStep(Surveyed):
         drift = min(_DRIFT * evidence.drift, _FAR / 10)
         if last is None or not _comes_out_right(last, drift):
             return
-        apart = _gradients_apart(evidence.pairs, drift)
-        if apart is None:
-            return
+        share, apart = _gradients_compared(evidence.pairs, drift)
+        forward, backward = share > _NEARLY_ALL and not apart, share > _MOST
         for node in differing:
-            if node.order <= last.order or node.is_backward:
+            if backward if node.is_backward else forward and node.order <= last.order:
                 rows = [row for row in node.rows("input", "output") if error_ratio(row) > 1]
                 # Beside another call than its counterpart all of a call's values stand beside others.
                 if any(_REACHES * min(row.deviation or 0.0, 1.0) > max(apart, _REACHES * _FAR) for row in rows):
@@ -67,8 +68,8 @@ def _comes_out_right(last: Node, drift: float) -> bool:
     return last.comes_out_right_but_for(max(drift, DRIFT * tolerance))
 
 
-def _gradients_apart(pairs: Sequence[Pair], drift: float) -> float | None:
-    """The largest deviation of a parameter's gradient that is more than a drift; None where not most were compared."""
+def _gradients_compared(pairs: Sequence[Pair], drift: float) -> tuple[float, float]:
+    """The share of parameters' gradients that were compared, and the largest deviation of one that is no drift."""
     compared, alone, apart = 0, 0, 0.0
     for pair in pairs:
         entry = pair.target or pair.golden
@@ -79,4 +80,4 @@ def _gradients_apart(pairs: Sequence[Pair], drift: float) -> float | None:
                 apart = max(apart, row.deviation or 0.0)
             compared += row.deviation is not None
             alone += row.deviation is None
-    return apart if compared > _MOST * (compared + alone) else None
+    return compared / max(1, compared + alone), apart

@@ -74,7 +74,7 @@ def _doubted(nodes: Sequence[Node], first: int, side: Side) -> Iterator[tuple[No
     Of the golden those that containers have made: what they only pass on may be used later beside what they do.
     """
     for node in islice(nodes, first, None):
-        if node.ratio_out > 1 and (side is TARGET or node.children):
+        if node.ratio_out > 1 and (side is TARGET or any(child.is_module for child in node.children)):
             taken = {fingerprint(row, side) for row in node.rows("input")} if side is GOLDEN else set()
             for row in node.rows("output"):
                 if error_ratio(row) > 1 and (side is TARGET or fingerprint(row, side) not in taken):

@@ -33,10 +33,12 @@ def test_it_is_an_origin_where_gradients_or_results_differ(other: dict[str, floa
     assert origins(*step(APART, **other))[0] == "Cell.a.Reorder.forward.0.output.0"
 
 
-@pytest.mark.parametrize(("gradient", "first"), [(5e1, f"{HEAD}.parameters_grad.0.weight"), (2e3, None)])
-def test_a_gradient_that_differs_by_less_than_it_would_reach_is_told_alone(gradient: float, first: str | None) -> None:
-    """A maximum at another place is judged by itself: an error of 1 would set gradients apart by more than this."""
-    assert origins(*step(APART, gradient=gradient))[0] == (first or "Cell.a.Reorder.forward.0.output.0")
+@pytest.mark.parametrize(("gradient", "found"), [(5e1, f"{HEAD}.parameters_grad.0.weight"), (2e3, None)])
+def test_a_gradient_that_differs_by_less_than_it_would_reach_is_told_alone(gradient: float, found: str | None) -> None:
+    """A maximum at another place is judged by itself: an error of 1 in backward would set gradients apart by more."""
+    wrong = node("Cell.a.Reorder.backward.0", None, (4.5, 2.0), input_0=REST, output_0=APART)
+    first, *others = step(REST, gradient=gradient)[1:]
+    assert origins(first, wrong, *others)[0] == (found or "Cell.a.Reorder.backward.0.output.0")
 
 
 def test_a_small_error_may_fade_and_is_told() -> None:
