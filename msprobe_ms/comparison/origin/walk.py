@@ -25,7 +25,6 @@ from msprobe_ms.comparison.origin.wrong_at_first import WrongAtFirst
 _ASKED = 2_000
 #: Times that a value may be further apart than the result that it is: sketches show it otherwise in another shape.
 _HANDED_ON = 2.0
-_NO_LIMITS = [None, None, None]
 
 
 class Walk:
@@ -153,8 +152,8 @@ class Walk:
         if row.state != "output":
             return handed_on
         by_settings = self.settings.limit(row, node, agreed_at_first=self.agreed_at_first(row))
-        limits = [handed_on, by_settings, self._wrong_at_first.limit(row, node)]
-        return None if limits == _NO_LIMITS else min(each for each in limits if each is not None)
+        limits = handed_on, by_settings, self._wrong_at_first.limit(row, node)
+        return min((each for each in limits if each is not None), default=None)
 
     def _handed_on(self, row: Row, node: Node) -> float | None:
         """The deviation of a value that is an earlier result on the golden side, and should be on the target side."""

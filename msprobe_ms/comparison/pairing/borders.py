@@ -102,13 +102,13 @@ def _computed_inside(calls: Sequence[Pair], alone: Sequence[Pair]) -> Iterator[t
 
     The other side's module gives out what the call does, and holds no call that does so.
     """
-    for side in (TARGET, GOLDEN) if alone else ():
-        inside = _inside([*calls, *alone], side.other)
+    for side in (TARGET, GOLDEN):
         takers = {
             fingerprint(taken, side): call
             for call in reversed(alone)
             if _entry(call, side) is not None and (taken := _tensor(call, "input", side)) is not None
         }
+        inside = _inside([*calls, *alone], side.other) if takers else {}
         for module in calls if takers else ():
             given = _tensor(module, "output", side)
             seen = fingerprint(given, side) if given is not None and given.matched else None

@@ -50,7 +50,8 @@ class AgreeingStep(Surveyed):
         share, apart = _gradients_compared(evidence.pairs, drift)
         forward, backward = share > _NEARLY_ALL and not apart, share > _MOST
         for node in differing:
-            if backward if node.is_backward else forward and node.order <= last.order:
+            is_told_of = backward if node.is_backward else forward and node.order <= last.order
+            if is_told_of:
                 rows = [row for row in node.rows("input", "output") if error_ratio(row) > 1]
                 # Beside another call than its counterpart all of a call's values stand beside others.
                 if any(_REACHES * min(row.deviation or 0.0, 1.0) > max(apart, _REACHES * _FAR) for row in rows):
