@@ -24,7 +24,6 @@ prepare()
 
 import torch  # noqa: E402
 
-from msprobe_ms.comparison.run import Options, compare_dumps  # noqa: E402
 from msprobe_ms.dump.model import Dump  # noqa: E402
 from msprobe_ms.dump.reading.locate import find_dumps  # noqa: E402
 from msprobe_ms.dump.reading.reader import read_dump  # noqa: E402
@@ -35,6 +34,7 @@ from zoo.alone import alone  # noqa: E402
 from zoo.golden_side import batch_of, make, optimizer_of  # noqa: E402
 from zoo.jobs import GOLDEN, STEPS  # noqa: E402
 from zoo.pair import Pair, SameName, load, names  # noqa: E402
+from zoo.score import told  # noqa: E402
 
 #: The kernels that all others are held against, and those that ``train`` sets itself.
 PLAIN, CHANNELS_LAST, MIXED_PRECISION = "plain", "channels-last", "mixed-precision"
@@ -130,16 +130,10 @@ def _is_recorded(recording: Recording, root: Path) -> bool:
 def is_quiet(recording: Recording, root: Path) -> bool:
     """Whether both steps agree with those of the plain kernels; what is told of them is printed."""
     plain = replace(recording, kernels=PLAIN)
-    told = []
-    for step in range(STEPS):
-        sides = (each.read(root, step) for each in (recording, plain))
-        comparison = compare_dumps(*sides, Options(align=True), one_of_many=True)
-        if comparison.origins or comparison.verdict == "divergent":
-            told.append(f"step {step}: {comparison.verdict}")
-            told += [f"    {origin.target}: {origin.reason}" for origin in comparison.origins[:3]]
-    if told:
-        print(recording, *told, sep="\n", flush=True)
-    return not told
+    lines = told((recording.read(root, step), plain.read(root, step)) for step in range(STEPS))
+    if lines:
+        print(recording, *lines, sep="\n", flush=True)
+    return not lines
 
 
 def main() -> int:

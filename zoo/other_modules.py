@@ -13,7 +13,7 @@ import argparse
 import logging
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,7 +21,6 @@ from itertools import product
 from pathlib import Path
 from random import Random
 
-from msprobe_ms.comparison.run import Options, compare_dumps
 from msprobe_ms.dump.model import Dump, Entry
 from msprobe_ms.dump.names import FORWARD, PARAMETERS, PARAMETERS_GRAD
 from msprobe_ms.dump.reading.locate import find_dumps
@@ -29,7 +28,7 @@ from msprobe_ms.dump.reading.reader import read_dump
 from zoo.__main__ import SET_ASIDE
 from zoo.jobs import STEPS, Job
 from zoo.pair import names
-from zoo.score import Case
+from zoo.score import Case, told
 
 #: How likely a class, or else a module, is left out.
 _CLASSES, _MODULES = 0.35, 0.3
@@ -90,7 +89,7 @@ def _without(dump: Dump, gone: set[str]) -> Dump:
     return replace(dump, entries={name: replace(entry, parent=around(entry.parent)) for name, entry in kept.items()})
 
 
-def told(draw: Draw, root: Path) -> list[str] | None:
+def told_of(draw: Draw, root: Path) -> list[str] | None:
     """What is told of a draw, a line each, [] for nothing; None where the pair was not recorded."""
     jobs = draw.case.target_job, draw.case.golden_job
     if not all(job.is_done(root) for job in jobs):
@@ -99,15 +98,7 @@ def told(draw: Draw, root: Path) -> list[str] | None:
     random = Random(f"{draw.pair} {draw.level} {draw.number}")
     side = random.randrange(2)
     sides[side] = without_some(sides[side], random)
-    return list(_told(*sides))
-
-
-def _told(targets: Sequence[Dump], goldens: Sequence[Dump]) -> Iterator[str]:
-    for step, (target, golden) in enumerate(zip(targets, goldens, strict=True)):
-        comparison = compare_dumps(target, golden, Options(align=True), one_of_many=True)
-        if comparison.origins or comparison.verdict == "divergent":
-            yield f"step {step}: {comparison.verdict}"
-            yield from (f"    {origin.target}: {origin.reason}" for origin in comparison.origins[:3])
+    return told(zip(*sides, strict=True))
 
 
 def _read(job: Job, root: Path, step: int) -> Dump:
@@ -127,7 +118,7 @@ def main() -> int:
     draws = [Draw(*each) for each in product(options.pairs, options.levels, range(options.draws))]
     quiet: dict[str, list[bool]] = defaultdict(list)
     with ProcessPoolExecutor() as pool:
-        for draw, lines in zip(draws, pool.map(partial(told, root=options.root.absolute()), draws), strict=True):
+        for draw, lines in zip(draws, pool.map(partial(told_of, root=options.root.absolute()), draws), strict=True):
             if lines is not None:
                 quiet[draw.level].append(not lines)
             if lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -111,6 +111,17 @@ def score(case: Case, root: Path) -> Score:
         judged = judged or [bool(_UPDATE.search(shown.comparison.growth))]
     consistent = all(verdict == "consistent" for verdict in verdicts)
     return Score(case, bool(judged) and judged[0], any(judged), consistent, verdicts, origins, seconds, rows)
+
+
+def told(steps: Iterable[tuple[Dump, Dump]]) -> list[str]:
+    """What is told of healthy steps, each a target and a golden, a line each; [] where all are quiet."""
+    lines = []
+    for step, sides in enumerate(steps):
+        comparison = compare_dumps(*sides, Options(align=True), one_of_many=True)
+        if comparison.origins or comparison.verdict == "divergent":
+            lines.append(f"step {step}: {comparison.verdict}")
+            lines += [f"    {origin.target}: {origin.reason}" for origin in comparison.origins[:3]]
+    return lines
 
 
 def _compare(case: Case, root: Path, number: int) -> _Step:
