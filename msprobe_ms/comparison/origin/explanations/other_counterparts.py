@@ -1,12 +1,14 @@
 """A call paired with another than its counterpart: what it takes in and gives out stands beside other values.
 
-That shows in forward, where all of it is far apart and yet the results around it agree. The same two calls stand beside
-each other in backward, where little need agree to show it: once parameters were updated, no gradients of a step do.
-What an error there makes of the gradients shows in the calls around it.
+That shows in forward, where it is far apart and yet the results around it agree. The same two calls stand beside each
+other in backward, where little need agree to show it: once parameters were updated, no gradients of a step do. Where
+what they take in stands beside another value, so does the gradient of that, which they hand on; where what they give
+out does, the gradient that reaches them. What an error there makes of the gradients shows in the calls around it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Row
@@ -25,7 +27,7 @@ _BESIDE_OTHERS = (AgreeingResults.name, AgreeingStep.name)
 
 
 class OtherCounterparts(Surveyed):
-    """Gradients that calls take in and hand on whose inputs and results all stand beside others in forward."""
+    """Gradients of what stands beside other values in forward, of all that a call takes in or all that it gives out."""
 
     name: ClassVar[str] = "other counterpart"
 
@@ -34,16 +36,17 @@ class OtherCounterparts(Surveyed):
         for node in evidence.nodes:
             if not node.is_backward or node.is_parameter_gradient or max(node.ratio_in, node.ratio_out) <= 1:
                 continue
-            if node.context and all(map(_stands_beside_another, node.context)):
-                for row in node.rows("input", "output"):
-                    if error_ratio(row) > 1:
-                        self.let_pass(row, node)
+            for state, gradient in (("input", "output"), ("output", "input")):
+                if _stand_beside_others(node.context, state):
+                    for row in node.rows(gradient):
+                        if error_ratio(row) > 1:
+                            self.let_pass(row, node)
 
 
-def _stands_beside_another(node: Node) -> bool:
-    """Whether all that a call takes in and gives out was compared with other values than its own."""
-    compared = [row for row in node.rows("input", "output") if row.deviation is not None]
-    return {row.state for row in compared} == {"input", "output"} and all(map(_is_beside_another, compared))
+def _stand_beside_others(forward: Sequence[Node], state: str) -> bool:
+    """Whether all values of this state were compared with other values than their own."""
+    compared = [row for node in forward for row in node.rows(state) if row.deviation is not None]
+    return bool(compared) and all(map(_is_beside_another, compared))
 
 
 def _is_beside_another(row: Row) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -107,12 +107,15 @@ def _in_place(evidence: ModuleScores, found: list[Found]) -> list[Found]:
 
 
 def _or_around(evidence: ModuleScores, one: Found) -> Found:
-    """A layer's counterpart may be what the other layer is the only child of, where nothing else of that ran."""
-    around = _lone_parent(evidence.target, one.ours), _lone_parent(evidence.golden, one.theirs)
-    if around == (-1, -1):
+    """A layer's counterpart may be what encloses the other layer, and gives out what that makes.
+
+    That is so of a module with one layer inside, and of one whose layers the other side has as code of its own.
+    """
+    ways = [(one.ours, one.theirs)]
+    ways += [(around, one.theirs) for around in _giving_out(evidence.target, one.ours)]
+    ways += [(one.ours, around) for around in _giving_out(evidence.golden, one.theirs)]
+    if len(ways) == 1:
         return one
-    ways = [(one.ours, one.theirs), (around[0], one.theirs), (one.ours, around[1])]
-    ways = [way for way in ways if min(way) >= 0]
     scores = evidence.pairs([ours for ours, _ in ways], [theirs for _, theirs in ways]).tolist()
     best = max(range(len(ways)), key=lambda place: scores[place])
     if scores[best] < scores[0] + _BETTER:
@@ -120,11 +123,21 @@ def _or_around(evidence: ModuleScores, one: Found) -> Found:
     return Found(*ways[best], scores[best], min(one.margin, scores[best] - scores[0]))
 
 
-def _lone_parent(side: Outline, node: int) -> int:
-    """The parent that has no other child and is no layer itself; -1 where there is none."""
-    parent = side.nodes[node].parent
-    alone = parent >= 0 and len(side.nodes[parent].children) == 1 and not side.nodes[parent].is_layer
-    return parent if alone else -1
+def _giving_out(side: Outline, node: int) -> Iterator[int]:
+    """Modules around a layer, no layers themselves, that enclose nothing else or give out what it makes."""
+    for around in side.ancestors(node):
+        if side.nodes[around].is_layer or not (_is_only_child(side, node) or _gives_out(side, around, node)):
+            return
+        yield around
+        node = around
+
+
+def _is_only_child(side: Outline, node: int) -> bool:
+    return len(side.nodes[side.nodes[node].parent].children) == 1
+
+
+def _gives_out(side: Outline, around: int, node: int) -> bool:
+    return bool((side.statistics[around, OUTPUT] == side.statistics[node, OUTPUT]).all())
 
 
 def _parents(evidence: ModuleScores, one: Found) -> tuple[int, int]:

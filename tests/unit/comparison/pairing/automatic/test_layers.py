@@ -121,3 +121,37 @@ def test_a_convolution_of_single_elements_is_of_the_family_of_dense_layers_of_it
     assert class_score(dense, ("Conv2d", False, True, (10, 20))) > 0
     assert class_score(dense, ("Conv2d", False, True, (10, 30))) < 0
     assert class_score(("Dense", False, True, None), ("Conv2d", False, True, None)) < 0
+
+
+@pytest.mark.parametrize("leaf", ["Cell", "Module"])
+def test_a_module_whose_layers_the_other_side_has_as_code_is_no_counterpart_of_its_last_layer(leaf: str) -> None:
+    """The projection and the dropout behind it give out what the attention around them does."""
+
+    def blocks(prefix: str) -> Dump:
+        items, parents = [], {}
+        for number, (taken, inner, made) in enumerate(STREAM):
+            block = f"{prefix}.h.{number}"
+            attention = f"{block}.attn.SelfAttention.forward.0"
+            inside = [
+                *call(f"{block}.attn.q.Linear.forward.0", taken, inner),
+                tensor("parameters.weight", WEIGHTS[number], f"{block}.attn.q.Linear.forward.0"),
+                *call(f"{block}.attn.out.Linear.forward.0", inner, made),
+                tensor("parameters.weight", WEIGHTS[number].T, f"{block}.attn.out.Linear.forward.0"),
+                *call(f"{block}.attn.drop.Dropout.forward.0", made, made),
+            ]
+            items += inside if prefix != leaf else []
+            items += call(attention, taken, made)
+            parents.update((item.entry, attention) for item in inside)
+            items += [
+                *call(f"{block}.norm.LayerNorm.forward.0", made, taken),
+                tensor("parameters.weight", SCALES[number], f"{block}.norm.LayerNorm.forward.0"),
+            ]
+        recorded = dump(items, "mindspore" if prefix == "Cell" else "pytorch")
+        for name, parent in parents.items():
+            if name in recorded.entries:
+                recorded.entries[name].parent = parent
+        return recorded
+
+    pairs = align_modules(blocks("Cell"), blocks("Module")).pairs
+    told = {ours: theirs for (ours, _), ((theirs, _), _) in pairs.items() if ".attn" in ours + theirs}
+    assert told == {f"h.{number}.attn": f"h.{number}.attn" for number in range(BLOCKS)}
