@@ -93,7 +93,7 @@ class Amplification:
         growth = self._before(node, of_input=row.state == "input")
         if growth is None or math.isinf(growth):
             return None
-        if (growth <= 1 and self._hides_parameters(node)) or was_equal:  # the loss may weigh its parts by parameters
+        if self._hides_parameters(node) or was_equal:  # the loss may weigh its parts by parameters
             growth = max(growth, self._drift / _rounding(row))
         margin = _MARGIN_BACKWARD if node.is_backward and not self.is_of_loss(row, node) else _MARGIN
         margin = max(margin, _less_by_chance(row))

@@ -42,6 +42,11 @@ class ReachedError:
             self.largest = max(self.largest, reached)
         self._equal_layers += not reached and node.kind in (Kind.LINEAR, Kind.NORM, Kind.CHANNEL_NORM, Kind.BATCH_NORM)
 
+    def note_given(self, node: Node, ratio: float) -> None:
+        """Note the error ratio of what a call is given, from which all that it calls may be computed."""
+        self._inside[node] = max(self._inside.get(node, 0.0), ratio)
+        self.largest = max(self.largest, ratio)
+
     def before(self, node: Node) -> float:
         """The largest error ratio of anything that may reach ``node``.
 

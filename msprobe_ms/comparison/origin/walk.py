@@ -61,6 +61,8 @@ class Walk:
         self._wrong_at_first = WrongAtFirst(evidence)
         self._causes: list[Cause] = [each(evidence) for each in CAUSES]
         self._wrong_optimizer = WrongOptimizer(evidence)
+        #: Calls that have called a node visited so far.
+        self._entered: set[Node] = set()
         self._told: set[Node] = set()
         self._told_modules: set[str] = set()
         self._saved: Node | None = None
@@ -77,6 +79,7 @@ class Walk:
             self.settle()
             if self.origins:
                 return False
+        self._enter(node.parent)
         if node.is_update:
             if origin := self._wrong_optimizer.find(node):
                 self._note(Found(node, origin))
@@ -89,6 +92,23 @@ class Walk:
         if not node.is_module:
             node.forget()  # which nobody asks for any more: of a million calls that takes 80 MB
         return True
+
+    def _enter(self, node: Node | None) -> None:
+        """Note what a call is given, and explained, before what it calls is judged: it stands behind that."""
+        if node is None or node in self._entered:
+            return
+        self._entered.add(node)
+        self._enter(node.parent)
+        if node.is_backward or node.ratio_in <= 1:
+            return
+        for row in node.rows("input"):
+            if (ratio := error_ratio(row)) > 1 and self._allows(row, node):
+                self.reached.note_given(node, ratio)
+
+    def _allows(self, row: Row, node: Node) -> bool:
+        """Whether an explanation lets pass all of a value's deviation."""
+        allowances = (each.allows(row, node, self) for each in self._explanations[Phase.WALK])
+        return any(each is not None and (row.deviation or 0.0) <= each.up_to for each in allowances)
 
     def judge(self, node: Node) -> Found | None:
         """The first cause that speaks of ``node``; None where nothing is wrong with it."""

@@ -36,9 +36,10 @@ class InheritedError:
         given in another form explains no result in the same form: a mask may be made in two ways. Of a module whose
         inputs could not be compared, those inside it tell what it took in.
         """
-        jumped = walk.reached.before(node) > DRIFT
+        reached = walk.reached.before(node)
+        jumped = reached > DRIFT
         if row.state == "input":
-            return walk.no_more_than_amplified(self._allowance, row, node) if jumped else None
+            return walk.no_more_than_amplified(self._of(row, reached, walk), row, node) if jumped else None
         if row.state == "parameters" and not walk.origins:
             return None  # no call changes what it holds; once there is an origin, earlier steps may have had it too
         least = 1 if jumped else DRIFT

@@ -107,13 +107,13 @@ def _in_place(evidence: ModuleScores, found: list[Found]) -> list[Found]:
 
 
 def _or_around(evidence: ModuleScores, one: Found) -> Found:
-    """A layer's counterpart may be what encloses the other layer, and gives out what that makes.
+    """A layer's counterpart may be what encloses the other layer, and begins or ends with it.
 
     That is so of a module with one layer inside, and of one whose layers the other side has as code of its own.
     """
     ways = [(one.ours, one.theirs)]
-    ways += [(around, one.theirs) for around in _giving_out(evidence.target, one.ours)]
-    ways += [(one.ours, around) for around in _giving_out(evidence.golden, one.theirs)]
+    ways += [(around, one.theirs) for around in _around(evidence.target, one.ours)]
+    ways += [(one.ours, around) for around in _around(evidence.golden, one.theirs)]
     if len(ways) == 1:
         return one
     scores = evidence.pairs([ours for ours, _ in ways], [theirs for _, theirs in ways]).tolist()
@@ -123,10 +123,11 @@ def _or_around(evidence: ModuleScores, one: Found) -> Found:
     return Found(*ways[best], scores[best], min(one.margin, scores[best] - scores[0]))
 
 
-def _giving_out(side: Outline, node: int) -> Iterator[int]:
-    """Modules around a layer, no layers themselves, that enclose nothing else or give out what it makes."""
+def _around(side: Outline, node: int) -> Iterator[int]:
+    """Modules around a layer, no layers themselves, that enclose nothing else, or take in or give out what it does."""
     for around in side.ancestors(node):
-        if side.nodes[around].is_layer or not (_is_only_child(side, node) or _gives_out(side, around, node)):
+        ends = (side.statistics[around] == side.statistics[node]).all(axis=1)
+        if side.nodes[around].is_layer or not (_is_only_child(side, node) or ends[INPUT] or ends[OUTPUT]):
             return
         yield around
         node = around
@@ -134,10 +135,6 @@ def _giving_out(side: Outline, node: int) -> Iterator[int]:
 
 def _is_only_child(side: Outline, node: int) -> bool:
     return len(side.nodes[side.nodes[node].parent].children) == 1
-
-
-def _gives_out(side: Outline, around: int, node: int) -> bool:
-    return bool((side.statistics[around, OUTPUT] == side.statistics[node, OUTPUT]).all())
 
 
 def _parents(evidence: ModuleScores, one: Found) -> tuple[int, int]:

@@ -230,10 +230,13 @@ def _last_name(node: Node) -> str:
 def class_score(ours: _Class, theirs: _Class) -> float:
     """Known kinds decide; else the words of the class names. A leaf is rarely what has children elsewhere.
 
+    Of one class the side that recorded less of it tells the kind of both.
     A convolution whose weight is a matrix (1 × 1) is of the family of dense layers beside one of that very shape.
     """
     kind = kind_of(ours[0]) if ours[2] else None
     other = kind_of(theirs[0]) if theirs[2] else None
+    if ours[0] == theirs[0]:
+        kind = other = kind or other
     if kind and other:
         products = {kind[0], other[0]} == {"linear", "convolution"} and ours[3] is not None and ours[3] == theirs[3]
         return 3.0 if kind == other else 0.75 if products or kind[0] == other[0] else _OTHER_KIND

@@ -211,3 +211,35 @@ def test_that_a_single_number_agreed_at_first_may_be_chance() -> None:
     first, golden = loss_step(0.0, 4e-6, 1e-7), loss_step(0.0, 0.0, 0.0)
     assert found(loss_step(1e-4, 2e-4, 9e-5), first, golden) == []
     assert found(loss_step(1e-4, 2e-4, 2e-2), first, golden) == [f"{LOSS}.output.0"]
+
+
+BLOCK, GRADIENTS = "Cell.block.Block.forward.0", "Cell.net.fc1.Dense.parameters_grad"
+HIDDEN, SLOPE = (RANDOM.standard_normal((24, 24)).astype(np.float32) for _ in range(2))
+
+
+def trained(updates: int, apart: float, *, wrong: float = 0.0) -> Dump:
+    """A layer, and beside it a block with weights that are not recorded; both were updated.
+
+    ``apart``  part of an update by which this side's differ, and some roundings of what both take in and give out
+    """
+    learned = 0.1 * updates * (SLOPE + np.float32(apart) * ERROR)
+    weight, hidden = WEIGHT - learned, HIDDEN - learned
+    given = DATA @ weight + np.float32(1e-5 * apart) * ERROR
+    taken = SECOND + np.float32((1 + 9 * updates) * 1e-5 * apart) * ERROR
+    values = [
+        ("input.0", DATA, LAYERS[0]), ("parameters.weight", weight, LAYERS[0]), ("output.0", given, LAYERS[0]),
+        ("input.0", taken, BLOCK), ("output.0", taken @ hidden + np.float32(wrong) * taken, BLOCK),
+        ("parameters_grad.weight", SLOPE, GRADIENTS),
+    ]  # fmt: skip
+    arrays = [(place, np.asarray(each, np.float32), entry) for place, each, entry in values]
+    return dump([tensor(place, each, entry, sketch=encode(sketch(each), each.dtype)) for place, each, entry in arrays])
+
+
+@pytest.mark.parametrize(("wrong", "told"), [(0.0, []), (1.5, [f"{BLOCK}.output.0"])])
+def test_weights_that_are_not_recorded_drift_as_those_that_are(wrong: float, told: list[str]) -> None:
+    """What a block takes in has drifted as well, though by less than its weights."""
+    now, golden = trained(1, 0.01, wrong=wrong), trained(1, 0.0)
+    pairs = pair(now, golden, Mappings())
+    measure(pairs, now, golden, "statistics")
+    earlier = EarlierSteps({1: lambda: (trained(0, 0.01), trained(0, 0.0))})
+    assert [each.target for each in find_origins(Evidence(pairs, earlier=earlier))] == told

@@ -62,3 +62,18 @@ def test_other_waves_are_an_origin(angles: np.ndarray) -> None:
 def test_what_is_no_wave_is_held_to_rounding() -> None:
     """Its squares are not one half in the mean."""
     assert [each.state for each in compared(ROUNDED, ANGLES, cosines=0.9).origins] == ["input"]
+
+
+@pytest.mark.parametrize(("wrong", "told"), [(0.0, []), (0.05, ["input"])])
+def test_what_code_makes_of_waves_in_front_of_a_modules_first_call_is_as_far_apart(wrong: float, told: list) -> None:
+    """The first layer is a function on both sides: what it makes is all that is seen of it."""
+    sides = []
+    for each, error in ((ROUNDED, wrong), (ANGLES, 0.0)):
+        waves = np.concatenate([np.sin(each), np.cos(each)], 1).astype(np.float32)
+        made = (waves @ WEIGHT.T + error * waves[:, :8]).astype(np.float32)
+        values = [("input.0", made, LINEAR), ("output.0", np.maximum(made, 0), LINEAR)]
+        values += [("input.0", waves, AROUND), ("output.0", np.maximum(made, 0), AROUND)]
+        items = [tensor(at, it, entry, sketch=encode(sketch(it), it.dtype)) for at, it, entry in values]
+        sides.append(dump(items))
+        sides[-1].entries[LINEAR].parent = AROUND
+    assert [each.state for each in compare_dumps(*sides, Options()).origins] == told

@@ -123,6 +123,14 @@ def test_a_convolution_of_single_elements_is_of_the_family_of_dense_layers_of_it
     assert class_score(("Dense", False, True, None), ("Conv2d", False, True, None)) < 0
 
 
+def test_one_class_is_one_kind_though_one_side_recorded_what_it_calls() -> None:
+    """A normalisation that encloses another is no less its like than the one inside it."""
+    leaf = ("AdaLayerNormZero", False, True, None)
+    assert class_score(leaf, ("AdaLayerNormZero", True, False, None)) >= class_score(
+        leaf, ("LayerNorm", False, True, None)
+    )
+
+
 @pytest.mark.parametrize("leaf", ["Cell", "Module"])
 def test_a_module_whose_layers_the_other_side_has_as_code_is_no_counterpart_of_its_last_layer(leaf: str) -> None:
     """The projection and the dropout behind it give out what the attention around them does."""
