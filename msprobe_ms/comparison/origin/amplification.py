@@ -75,8 +75,9 @@ class Amplification:
 
     def is_of_loss(self, row: Row, node: Node) -> bool:
         """Whether it is a gradient that arrives at the first module: the loss alone has made it, of results."""
-        of_module = node.is_module and not self._met_module
-        return node.is_backward and row.state == "input" and (of_module or not self.met_gradients)
+        if not (node.is_backward and row.state == "input") or self._hides_some_behind(node):
+            return False
+        return (node.is_module and not self._met_module) or not self.met_gradients
 
     def bound(self, row: Row, node: Node) -> float | None:
         """The deviation that what ``row`` is computed from explains; None where the first step does not tell."""
@@ -93,13 +94,15 @@ class Amplification:
         growth = self._before(node, of_input=row.state == "input")
         if growth is None or math.isinf(growth):
             return None
-        if self._hides_parameters(node) or was_equal:  # the loss may weigh its parts by parameters
+        hides_parameters = self._hides_parameters(node) if row.state != "input" else self._hides_some_behind(node)
+        if hides_parameters or was_equal:  # the loss may weigh its parts by parameters
             growth = max(growth, self._drift / _rounding(row))
         margin = _MARGIN_BACKWARD if node.is_backward and not self.is_of_loss(row, node) else _MARGIN
         margin = max(margin, _less_by_chance(row))
         own = margin * max(first, _rounding(row))
         grown = max(own * max(1.0, growth), _by_condition(node) if row.state == "output" else 0.0)
-        at_most = set_apart_at_most(row, node, self._small) if self._stood_beside_counterparts(node) else None
+        is_known = not hides_parameters and self._stood_beside_counterparts(node)
+        at_most = set_apart_at_most(row, node, self._small) if is_known else None
         up_to = (row.held_to or 0.0) + grown
         return up_to if at_most is None else min(up_to, own + at_most)
 
@@ -115,9 +118,14 @@ class Amplification:
 
     def _hides_parameters(self, node: Node) -> bool:
         """Whether parameters that no pair shows may be at work: of calls without a counterpart, or never called."""
-        if not node.is_module_call or not (node.children or node.kind is Kind.OTHER):
+        if not node.is_module_call:
             return False
-        return not self._shows_parameters(node) or bool(self._unrecorded.calls_inside(node.pair))
+        may_hold_some = bool(node.children) or node.kind is Kind.OTHER
+        return (may_hold_some and not self._shows_parameters(node)) or bool(self._unrecorded.calls_inside(node.pair))
+
+    def _hides_some_behind(self, node: Node) -> bool:
+        """The same of what the gradient that reaches a module has come through: of calls without a counterpart."""
+        return node.is_module and bool(self._unrecorded.calls(node.pair))
 
     def first(self, row: Row) -> float | None:
         """The deviation of the same value in the first step; None where that was more than drift or is not known."""

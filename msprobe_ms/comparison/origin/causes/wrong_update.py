@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 _MOST, _FEWEST = 0.8, 2
 #: The share of parameters whose updates differ by a large part: rounding is not seen to do that to any of a few dozen.
 _MANY = 0.25
-#: Factors as near to each other as this are one; a factor as near to 1 as this is none.
-_ONE_FACTOR, _NO_FACTOR = 0.05, 0.02
+#: Factors as near to each other as this are one, and by this part of what sets it apart from 1: epsilon makes one of
+#: each parameter. A factor as near to 1 as this is none.
+_ONE_FACTOR, _ONE_PART, _NO_FACTOR = 0.05, 0.5, 0.02
 #: Where epsilon takes half of this part off the updates of any parameter, it may take up to half off those of one whose
 #: gradient is large in some elements alone, of which its root mean square does not tell.
 _FELT, _HALF = 0.1, 0.5
@@ -128,7 +129,7 @@ def _of_factor(known: Sequence[Update]) -> str:
     """That the updates of most parameters differ by one factor."""
     factors = np.array([each.factor for each in known])
     middle = float(np.median(factors))
-    alike = np.abs(factors - middle) <= _ONE_FACTOR * abs(middle)
+    alike = np.abs(factors - middle) <= min(_ONE_FACTOR * abs(middle), _ONE_PART * abs(middle - 1))
     if alike.mean() < _MOST or abs(middle - 1) <= _NO_FACTOR or middle <= 0:
         return ""
     if np.mean([_is_by_epsilon(each) for each in known]) >= _MOST:

@@ -8,7 +8,7 @@ parameters, which a step may add to those of the step before.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -37,7 +37,7 @@ class AgreedAtFirst:
 
     @cached_property
     def _same_data(self) -> bool:
-        return all(error_ratio(row) <= max(DRIFT, up_to) for row, up_to in _data(self._evidence.nodes))
+        return all(error_ratio(row) <= max(DRIFT, up_to) for row, up_to in _data(self._evidence))
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """As much more as what it is computed from differs now; a twentieth where nothing tells, of the same data."""
@@ -47,15 +47,18 @@ class AgreedAtFirst:
         return Allowance(self.name, _FAR if bound is None else bound)
 
 
-def _data(nodes: Sequence[Node]) -> Iterator[tuple[Row, float]]:
+def _data(evidence: Evidence) -> Iterator[tuple[Row, float]]:
     """What outermost modules are given and none of them made; and the error ratio that what they made explains of it.
 
     Code between them makes one's input of another's result, as a mean over places or one of them, and it need not be
-    recorded: what is given after a result may be as far apart as a call makes it. Data is further apart.
+    recorded: what is given after a result may be as far apart as a call makes it. Data is further apart. What is given
+    after a call without a counterpart may be that call's result.
     """
-    outermost = [node for node in nodes if node.is_module_call and node.parent is None]
+    unrecorded = evidence.unrecorded
+    outermost = [node for node in evidence.nodes if node.is_module_call and node.parent is None]
     made = {fingerprint(row) for node in outermost for row in node.rows("output")}
     given = 0.0
     for node in outermost:
-        yield from ((row, GAIN * given) for row in node.rows("input") if fingerprint(row) not in made)
+        if node.ratio_in > 1 and not unrecorded.calls(node.pair):
+            yield from ((row, GAIN * given) for row in node.rows("input") if fingerprint(row) not in made)
         given = max(given, node.ratio_out if math.isfinite(node.ratio_out) else 0.0)

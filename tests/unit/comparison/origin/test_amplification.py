@@ -243,3 +243,57 @@ def test_weights_that_are_not_recorded_drift_as_those_that_are(wrong: float, tol
     measure(pairs, now, golden, "statistics")
     earlier = EarlierSteps({1: lambda: (trained(0, 0.01), trained(0, 0.0))})
     assert [each.target for each in find_origins(Evidence(pairs, earlier=earlier))] == told
+
+
+HEAD, INNER = "Cell.head.GELU.forward.0", "Cell.head.proj.Dense.forward.0"
+
+
+@pytest.mark.parametrize(("wrong", "told"), [(0.0, []), (0.5, [f"{INNER}.output.0", f"{HEAD}.output.0"])])
+def test_weights_of_a_call_that_one_side_alone_recorded_drift_as_well(wrong: float, told: list[str]) -> None:
+    """Around it stands a module that is known for an activation, which would add hardly any error."""
+
+    def side(updates: int, apart: float, *, recorded: bool, wrong: float = 0.0) -> Dump:
+        made = trained(updates, apart)
+        hidden = HIDDEN - 0.1 * updates * (SLOPE + np.float32(apart) * ERROR)
+        given = (SECOND @ hidden * np.float32(1 + 1e-5 * apart) + np.float32(wrong) * SECOND).astype(np.float32)
+        values = [("input.0", SECOND, HEAD), ("output.0", given, HEAD)]
+        inner = [(place, each, INNER) for place, each, _ in values]
+        items = [*(inner if recorded else ()), *values]
+        head = dump([tensor(at, it, name, sketch=encode(sketch(it), it.dtype)) for at, it, name in items])
+        if recorded:
+            head.entries[INNER].parent = HEAD
+        made.entries |= head.entries
+        return made
+
+    now, golden = side(1, 0.01, recorded=True, wrong=wrong), side(1, 0.0, recorded=False)
+    pairs = pair(now, golden, Mappings())
+    measure(pairs, now, golden, "statistics")
+    before = side(0, 0.01, recorded=True), side(0, 0.0, recorded=False)
+    found = find_origins(Evidence(pairs, earlier=EarlierSteps({1: lambda: before})))
+    assert [each.target for each in found] == told
+
+
+@pytest.mark.parametrize(("error", "told"), [(2e-3, []), (0.5, [f"{GRADIENT}.input.0"])])
+def test_a_gradient_that_came_through_a_call_without_a_counterpart_is_not_the_losss(
+    error: float, told: list[str]
+) -> None:
+    """The golden's last layer is a function: its weights drift unseen, and set the gradient apart."""
+    head = "Cell.net.head.Dense.backward.0"
+
+    def side(updates: int, apart: float, error: float, *, recorded: bool) -> Dump:
+        made = trained(updates, apart)
+        values = [("input.0", SLOPE, head), ("output.0", SLOPE, head)] if recorded else []
+        values += [(state, DATA + np.float32(error) * ERROR, GRADIENT) for state in ("input.0", "output.0")]
+        forward = [("input.0", FIRST, LAYERS[1]), ("output.0", FIRST + np.float32(1e-6 * apart) * ERROR, LAYERS[1])]
+        gradient = ("parameters_grad.weight", DATA + np.float32(error) * ERROR, "Cell.net.fc2.Dense.parameters_grad")
+        items = [*forward, *values, gradient]
+        parts = dump([tensor(at, it, name, sketch=encode(sketch(it), it.dtype)) for at, it, name in items])
+        made.entries |= parts.entries
+        return made
+
+    now, golden = side(1, 0.01, error, recorded=True), side(1, 0.0, 0.0, recorded=False)
+    pairs = pair(now, golden, Mappings())
+    measure(pairs, now, golden, "statistics")
+    before = side(0, 0.01, 1e-7, recorded=True), side(0, 0.0, 0.0, recorded=False)
+    found = find_origins(Evidence(pairs, earlier=EarlierSteps({1: lambda: before})))
+    assert [each.target for each in found][:1] == told

@@ -101,6 +101,14 @@ def test_epsilon_is_felt_where_it_takes_more_off_some_elements() -> None:
     assert origins(side(adam_with(1e-8 / 0.001**0.5), gradients=seen), side(adam_with(1e-8), gradients=seen)) == []
 
 
+def test_factors_that_differ_by_as_much_as_they_differ_from_one_are_no_setting() -> None:
+    """Epsilon takes up to 6 % off each parameter's updates, another part of each; a rate takes one part off all."""
+    parts = np.linspace(0.94, 1.0, LAYERS)
+    assert origins(side(lambda number, *given: parts[number] * sgd(number, *given)), side(sgd)) == []
+    (origin,) = origins(side(lambda *given: 0.965 * sgd(*given)), side(sgd))
+    assert "are 0.965 times the golden's: look at the learning rate" in origin.reason
+
+
 def sgd(number: int, weight: Array, gradient: Array) -> Array:
     return -0.1 * gradient
 

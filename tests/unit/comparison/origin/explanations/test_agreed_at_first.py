@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from compare_parts import dump, tensor
@@ -104,6 +106,33 @@ def test_what_code_between_layers_makes_of_a_result_is_no_data() -> None:
 
 def test_data_that_is_given_later_does_not_drift() -> None:
     assert found_in_two(step_of_two(1e-5, 2e-5, mean=0.02)) == [f"{HEAD}.input.0"]
+
+
+def test_what_is_given_after_a_call_without_a_counterpart_is_no_data() -> None:
+    """The golden's first layer is a function, whose weights drift unseen."""
+
+    def found_without_body(mean: float, *, recorded: bool) -> list[str]:
+        sides = []
+        for each in (step_of_two(1e-6, mean=1e-6), step_of_two(), step_of_two(mean, 2e-5, mean=mean), step_of_two()):
+            sides.append(replace(each, entries={name: each.entries[name] for name in (BODY, HEAD)}))
+        for golden in sides[1::2]:
+            del golden.entries[BODY]
+        for target in sides[::2] if not recorded else ():
+            del target.entries[BODY]
+        for number, each in enumerate(sides):
+            error = np.float32((0.0, 1e-5)[number == 2]) * ERROR
+            drifted, sketched = WEIGHT + error, encode(sketch(WEIGHT + error), WEIGHT.dtype)
+            tail = tensor("parameters.weight", drifted, "Cell.tail.Dense.forward.0", sketch=sketched)
+            each.entries |= dump([tail]).entries
+        before, golden_before, now, golden = sides
+        pairs = pair(now, golden, Mappings())
+        measure(pairs, now, golden, "statistics")
+        origins = find_origins(Evidence(pairs, earlier=EarlierSteps({1: lambda: (before, golden_before)})))
+        return [origin.target for origin in origins]
+
+    assert found_without_body(1e-3, recorded=True) == []
+    assert found_without_body(0.2, recorded=True)[:1] == [f"{HEAD}.input.0"]
+    assert found_without_body(1e-3, recorded=False) == [f"{HEAD}.input.0"], "data, which does not drift"
 
 
 def test_its_name_says_what_it_forgives() -> None:
