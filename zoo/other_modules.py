@@ -1,10 +1,11 @@
 """Leave modules of one side out of kept dumps of healthy pairs, as other implementations lack them: all must be quiet.
 
 python -m zoo ROOT --faults "" --modes statistics --keep
-python -m zoo.other_modules ROOT [--pairs PAIR…] [--levels LEVEL…] [--draws N]
+python -m zoo.other_modules ROOT [--pairs PAIR…] [--levels LEVEL…] [--draws N] [--layers]
 
 A container is code of what is around it, an activation a function. Which side and which modules is drawn by the name of
-the pair and the number of the draw: all modules of some classes, or some of all. Modules with parameters stay.
+the pair and the number of the draw: all modules of some classes, or some of all. Modules with parameters stay; with
+--layers those of one class, or some of all that enclose nothing, are functions as well.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import argparse
 import logging
 import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,42 +31,51 @@ from zoo.jobs import STEPS, Job
 from zoo.pair import names
 from zoo.score import Case, told
 
-#: How likely a class, or else a module, is left out.
-_CLASSES, _MODULES = 0.35, 0.3
+#: How likely a class, or else a module, is left out; and of layers with parameters that one class is, or else a layer.
+_CLASSES, _MODULES, _ONE_CLASS, _LAYERS = 0.35, 0.3, 0.6, 0.15
 
 
 @dataclass(frozen=True)
 class Draw:
-    """``number``: of the draw; each pair and level has draws of its own."""
+    """``number``: of the draw; each pair and level has draws of its own. ``layers``: of those with parameters too."""
 
     pair: str
     level: str
     number: int
+    layers: bool
 
     @property
     def case(self) -> Case:
         return Case(self.pair, "", self.level, "statistics", "statistics")
 
 
-def without_some(dumps: Sequence[Dump], random: Random) -> list[Dump]:
+def without_some(dumps: Sequence[Dump], random: Random, *, layers: bool) -> list[Dump]:
     """The steps of one side without some modules, the same in each; what they enclosed is in what is around them."""
-    gone = _drawn(dumps[0], random)
+    gone = _drawn(dumps[0], random, layers=layers)
     return [_without(dump, gone) for dump in dumps]
 
 
-def _drawn(dump: Dump, random: Random) -> set[str]:
+def _drawn(dump: Dump, random: Random, *, layers: bool) -> set[str]:
     calls = [entry for entry in dump.entries.values() if entry.parsed is not None and entry.parsed.is_module]
     owners = {entry.parsed.name for entry in calls if entry.parsed is not None and _holds_parameters(entry)}
-    modules = {
-        entry.parsed.name: entry.parsed.class_name
-        for entry in calls
-        if entry.parsed is not None and entry.parsed.direction == FORWARD and entry.parsed.name
-    }
+    around = {entry.parent for entry in dump.entries.values()}
+    forward = [(entry.parsed, entry.name) for entry in calls if entry.parsed is not None]
+    modules = {each.name: each.class_name for each, _ in forward if each.direction == FORWARD and each.name}
+    enclosing = {each.name for each, name in forward if name in around}
+    owning = {name: modules[name] for name in modules if name in owners - enclosing}
+    gone = _drawn_layers(owning, random) if layers and owning else set()
     free = {name: class_name for name, class_name in modules.items() if name not in owners}
     if random.random() < 0.5:
         classes = {each for each in sorted(set(free.values())) if random.random() < _CLASSES}
-        return {name for name, class_name in free.items() if class_name in classes}
-    return {name for name in free if random.random() < _MODULES}
+        return gone | {name for name, class_name in free.items() if class_name in classes}
+    return gone | {name for name in free if random.random() < _MODULES}
+
+
+def _drawn_layers(owning: Mapping[str, str], random: Random) -> set[str]:
+    if random.random() < _ONE_CLASS:
+        one = random.choice(sorted(set(owning.values())))
+        return {name for name, class_name in owning.items() if class_name == one}
+    return {name for name in owning if random.random() < _LAYERS}
 
 
 def _holds_parameters(entry: Entry) -> bool:
@@ -95,9 +105,9 @@ def told_of(draw: Draw, root: Path) -> list[str] | None:
     if not all(job.is_done(root) for job in jobs):
         return None
     sides = [[_read(job, root, step) for step in range(STEPS)] for job in jobs]
-    random = Random(f"{draw.pair} {draw.level} {draw.number}")
+    random = Random(f"{draw.pair} {draw.level} {draw.number}{' layers' if draw.layers else ''}")
     side = random.randrange(2)
-    sides[side] = without_some(sides[side], random)
+    sides[side] = without_some(sides[side], random, layers=draw.layers)
     return told(zip(*sides, strict=True))
 
 
@@ -113,9 +123,11 @@ def main() -> int:
     parser.add_argument("--pairs", nargs="+", default=[name for name in names() if name not in aside], metavar="PAIR")
     parser.add_argument("--levels", nargs="+", default=["L0", "mix"])
     parser.add_argument("--draws", type=int, default=3, help="of each pair and level")
+    parser.add_argument("--layers", action="store_true", help="leave out layers that hold parameters as well")
     options = parser.parse_args()
     logging.disable(logging.WARNING)
-    draws = [Draw(*each) for each in product(options.pairs, options.levels, range(options.draws))]
+    places = product(options.pairs, options.levels, range(options.draws))
+    draws = [Draw(*place, layers=options.layers) for place in places]
     quiet: dict[str, list[bool]] = defaultdict(list)
     with ProcessPoolExecutor() as pool:
         for draw, lines in zip(draws, pool.map(partial(told_of, root=options.root.absolute()), draws), strict=True):

@@ -109,11 +109,15 @@ def _in_place(evidence: ModuleScores, found: list[Found]) -> list[Found]:
 def _or_around(evidence: ModuleScores, one: Found) -> Found:
     """A layer's counterpart may be what encloses the other layer, and begins or ends with it.
 
-    That is so of a module with one layer inside, and of one whose layers the other side has as code of its own.
+    That is so of a module with one layer inside, and of one whose layers the other side has as code of its own. Where
+    the two give out other things it may be any of its class.
     """
     ways = [(one.ours, one.theirs)]
     ways += [(around, one.theirs) for around in _around(evidence.target, one.ours)]
     ways += [(one.ours, around) for around in _around(evidence.golden, one.theirs)]
+    if evidence.conflict([one.ours], [one.theirs], OUTPUT)[0]:
+        ways += [(like, one.theirs) for like in _enclosing_of_class(evidence.target, evidence.golden, one.theirs)]
+        ways += [(one.ours, like) for like in _enclosing_of_class(evidence.golden, evidence.target, one.ours)]
     if len(ways) == 1:
         return one
     scores = evidence.pairs([ours for ours, _ in ways], [theirs for _, theirs in ways]).tolist()
@@ -131,6 +135,12 @@ def _around(side: Outline, node: int) -> Iterator[int]:
             return
         yield around
         node = around
+
+
+def _enclosing_of_class(side: Outline, other: Outline, node: int) -> list[int]:
+    """Modules of one side, no layers themselves, of the class of a layer of the other that gives out the same."""
+    alike = [each for each in side.containers.get(other.nodes[node].class_name, ()) if not side.nodes[each].is_layer]
+    return [each for each in alike if _alike(side.statistics[each, OUTPUT], other.statistics[node, OUTPUT])]
 
 
 def _is_only_child(side: Outline, node: int) -> bool:

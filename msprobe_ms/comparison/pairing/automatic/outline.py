@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,7 @@ class Node:
         return not self.children or (bool(self.path) and (bool(self.parameters) or self.kind is not None))
 
 
-@dataclass(slots=True)
+@dataclass
 class Outline:
     """The modules of one dump.
 
@@ -96,6 +97,15 @@ class Outline:
     statistics: NDArray[np.float32]
     has_parameters: bool
     weighty: set[int] = field(default_factory=set)
+
+    @cached_property
+    def containers(self) -> Mapping[str, Sequence[int]]:
+        """Numbers of the nodes that enclose others, by class."""
+        found: dict[str, list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            if node.children:
+                found.setdefault(node.class_name, []).append(number)
+        return found
 
     def passes_on(self, number: int) -> bool:
         """Whether a node gives out what it takes in: who made it, is not told by that."""

@@ -163,3 +163,36 @@ def test_a_module_whose_layers_the_other_side_has_as_code_is_no_counterpart_of_i
     pairs = align_modules(blocks("Cell"), blocks("Module")).pairs
     told = {ours: theirs for (ours, _), ((theirs, _), _) in pairs.items() if ".attn" in ours + theirs}
     assert told == {f"h.{number}.attn": f"h.{number}.attn" for number in range(BLOCKS)}
+
+
+@pytest.mark.parametrize("leaf", ["Cell", "Module"])
+def test_of_two_branches_the_one_of_its_class_is_a_modules_counterpart(leaf: str) -> None:
+    """Attention and feed-forward take in one tensor; one side recorded the second alone, and nothing inside it."""
+
+    def blocks(prefix: str) -> Dump:
+        items, parents = [], {}
+        for number, (taken, scores, made) in enumerate(STREAM):
+            block, wide = f"{prefix}.h.{number}", np.concatenate([made, scores], 1)
+            inside = {
+                f"{block}.attn.q.Linear.forward.0": (taken, scores),
+                f"{block}.attn.out.Linear.forward.0": (scores, 2 * scores),
+                f"{block}.mlp.fc1.Linear.forward.0": (taken, wide),
+                f"{block}.mlp.act.GELU.forward.0": (wide, wide / 2),
+                f"{block}.mlp.fc2.Linear.forward.0": (wide / 2, made),
+            }
+            around = {"attn": f"{block}.attn.Attention.forward.0", "mlp": f"{block}.mlp.FeedForward.forward.0"}
+            for name, both in inside.items() if prefix != leaf else ():
+                items += call(name, *both)
+                if "Linear" in name:
+                    items.append(tensor("parameters.weight", values(both[0].shape[1], both[1].shape[1]), name))
+                parents[name] = around[name.split(".")[3]]
+            items += call(around["attn"], taken, 2 * scores) if prefix != leaf else []
+            items += call(around["mlp"], taken, made)
+        recorded = dump(items, "mindspore" if prefix == "Cell" else "pytorch")
+        for name, parent in parents.items():
+            recorded.entries[name].parent = parent
+        return recorded
+
+    pairs = align_modules(blocks("Cell"), blocks("Module")).pairs
+    told = {ours: theirs for (ours, _), ((theirs, _), _) in pairs.items()}
+    assert told == {f"h.{number}.mlp": f"h.{number}.mlp" for number in range(BLOCKS)}
