@@ -37,8 +37,11 @@ class Waves:
         pass
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
-        """What rounding makes of arguments of which nothing is known but how many rows there are."""
-        if row.state != "input" or node.is_backward or row.target is None or row.golden is None:
+        """What rounding makes of arguments of which nothing is known but how many rows there are.
+
+        Behind an origin, which all may follow from, nobody asks.
+        """
+        if walk.origins or row.state != "input" or node.is_backward or row.target is None or row.golden is None:
             return None
         if not (_are_waves(row.target) and _are_waves(row.golden)):
             return None
