@@ -121,11 +121,11 @@ class Amplification:
         if not node.is_module_call:
             return False
         may_hold_some = bool(node.children) or node.kind is Kind.OTHER
-        return (may_hold_some and not self._shows_parameters(node)) or bool(self._unrecorded.calls_inside(node.pair))
+        return (may_hold_some and not self._shows_parameters(node)) or self._unrecorded.runs_inside(node.pair)
 
     def _hides_some_behind(self, node: Node) -> bool:
         """The same of what the gradient that reaches a module has come through: of calls without a counterpart."""
-        return node.is_module and bool(self._unrecorded.calls(node.pair))
+        return node.is_module and self._unrecorded.stands_before(node.pair)
 
     def first(self, row: Row) -> float | None:
         """The deviation of the same value in the first step; None where that was more than drift or is not known."""

@@ -43,6 +43,14 @@ class UnrecordedCode:
         gaps = ((side, list(calls.unpaired_before(entry))) for side, entry, calls in self._sides(pair))
         return _told(gaps, tr("the last "))
 
+    def stands_before(self, pair: Pair) -> bool:
+        """Whether anything stands unpaired between the last pair and this one."""
+        return any(True for _, entry, calls in self._sides(pair) for _ in calls.unpaired_before(entry))
+
+    def runs_inside(self, pair: Pair) -> bool:
+        """Whether anything ran unpaired inside this pair, inside no pair within it."""
+        return any(calls.unpaired_inside(entry) for _, entry, calls in self._sides(pair))
+
     def calls_inside(self, pair: Pair) -> str:
         """What ran unpaired inside this pair, inside no pair within it: "3 in the target (the first …)"; "" if none."""
         inside = ((side, calls.unpaired_inside(entry)) for side, entry, calls in self._sides(pair))

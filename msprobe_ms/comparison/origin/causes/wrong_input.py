@@ -84,6 +84,8 @@ class WrongInput:
                 look = tr("it comes from outside, look at input data, arguments and unrecorded code")
             if not is_of_all_elements(row) and not node.is_backward and self._unrecorded.made(node, row):
                 order = tr("statistics do not show the order of elements: earlier values may differ in order only")
+        if walk.reached.before(node) > 1:
+            before = tr("though values before it deviate far less")
         reason = fitting(
             tr("{difference}, {before}: {look}", difference=difference, before=before, look=look),
             tr("{difference}: {look}", difference=difference, look=look),

@@ -54,11 +54,10 @@ def _data(evidence: Evidence) -> Iterator[tuple[Row, float]]:
     recorded: what is given after a result may be as far apart as a call makes it. Data is further apart. What is given
     after a call without a counterpart may be that call's result.
     """
-    unrecorded = evidence.unrecorded
     outermost = [node for node in evidence.nodes if node.is_module_call and node.parent is None]
     made = {fingerprint(row) for node in outermost for row in node.rows("output")}
     given = 0.0
     for node in outermost:
-        if node.ratio_in > 1 and not unrecorded.calls(node.pair):
+        if node.ratio_in > 1 and not evidence.unrecorded.stands_before(node.pair):
             yield from ((row, GAIN * given) for row in node.rows("input") if fingerprint(row) not in made)
         given = max(given, node.ratio_out if math.isfinite(node.ratio_out) else 0.0)

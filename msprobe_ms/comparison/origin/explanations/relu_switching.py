@@ -62,7 +62,7 @@ class ReluSwitching:
             # What it takes in decides the side; what it gives out may be wrong itself.
             taken = (each for each in _forward(node) if each.state == "input")
             own = allowed_by_switching(taken) if row.state != "input" and _is_kinked(node) else 0.0
-        if row.state == "input" and self._unrecorded.calls(node.pair):  # what has no counterpart may switch
+        if row.state == "input" and self._unrecorded.stands_before(node.pair):  # what has no counterpart may switch
             own = max(own, _of_outputs(node))
         up_to = max(walk.largest_allowed.get(self.name, 0.0), own)
         if not 0 < node.deviation <= up_to:
