@@ -102,16 +102,19 @@ def compare_dumps(
     *,
     one_of_many: bool = False,
     after: int | None = None,
+    earlier: EarlierSteps | None = None,
 ) -> Comparison:
     """Pair, measure and judge two dumps already read.
 
     ``one_of_many``: others are compared beside it, so that it shows no bar in a terminal when it takes long, begins no
     processes when there are many tensors, and leaves warnings of what all of them share to who compares them.
-    ``after``: an earlier step of this rank that diverges; values that differ now inherit that.
+    ``after``: an earlier step of this rank that diverges; values that differ now inherit that. ``earlier``: the steps
+    before, where they were looked for already.
 
     :raises CompareError: a dump is empty
     """
     refuse_empty(target, golden)
+    earlier = EarlierSteps.of(target, golden) if earlier is None else earlier
     if target.mode == golden.mode:
         mode = Mode(target.mode)
     else:
@@ -123,7 +126,7 @@ def compare_dumps(
                 other_mode=golden.mode,
             )
         )
-    target, golden, mappings = as_paired(target, golden, options, tell=not one_of_many)
+    target, golden, mappings = as_paired(target, golden, options, earlier, tell=not one_of_many)
     pairs = pair(target, golden, mappings, fuzzy=options.fuzzy)
     profile = options.report
     if options.algorithms and mode != Mode.TENSOR:
@@ -139,7 +142,7 @@ def compare_dumps(
         for side, dump in ((tr("target"), target), (tr("golden"), golden))
         if dump.damage
     ]
-    evidence = evidence_of(pairs, target, golden, mappings)
+    evidence = evidence_of(pairs, target, golden, mappings, earlier)
     origins, random = split_random(find_origins(evidence))
     for node in evidence.nodes:
         node.pair.given = node.ratio_out
@@ -175,22 +178,29 @@ def _log_values(comparison: Comparison) -> None:
             logger.info("%s: %s", item.name, ", ".join(filter(None, (row.result, row.reason))))
 
 
-def evidence_of(pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings) -> Evidence:
+def evidence_of(
+    pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings, earlier: EarlierSteps | None = None
+) -> Evidence:
     """The measured pairs of two dumps, as the search for origins takes them, and the step before, where it is there."""
+    earlier = EarlierSteps.of(target, golden) if earlier is None else earlier
     load = partial(load_both, target.tensors, golden.tensors) if target.mode == golden.mode == Mode.TENSOR else None
     return Evidence(
         pairs, list(golden.entries.values()), load,
-        damaged=bool(target.damage or golden.damage), earlier=EarlierSteps.of(target, golden, mappings),
+        damaged=bool(target.damage or golden.damage), earlier=earlier.as_paired(mappings),
         dumps=(target, golden), frameworks=(target.framework, golden.framework),
     )  # fmt: skip
 
 
-def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = False) -> tuple[Dump, Dump, Mappings]:
+def as_paired(
+    target: Dump, golden: Dump, options: Options, earlier: EarlierSteps | None = None, *, tell: bool = False
+) -> tuple[Dump, Dump, Mappings]:
     """The dumps as they are paired: what one side has fused is one on the other side as well; and by which mappings.
 
-    ``tell``: of weights that look exchanged, where the modules are aligned here.
+    ``earlier``: the steps before, where they were looked for already. ``tell``: of weights that look exchanged, where
+    the modules are aligned here.
     """
     mappings = options.mappings
+    earlier = EarlierSteps.of(target, golden) if earlier is None else earlier
     if options.forward_only:
         target, golden = _forward_of(target), _forward_of(golden)
     if options.align:
@@ -199,7 +209,7 @@ def as_paired(target: Dump, golden: Dump, options: Options, *, tell: bool = Fals
             warn_swapped_weights,
         )
 
-        alignment = align_modules(target, golden)
+        alignment = align_modules(*earlier.of_same_modules(target, golden))
         if tell:
             warn_swapped_weights(alignment)
         mappings = replace(mappings, automatic=alignment.rules)
@@ -243,16 +253,18 @@ def compare_one(
     ours = read_dump(target)
     theirs = read_dump(golden, like=ours)
     refuse_empty(ours, theirs)
-    aligned = []
+    earlier, aligned = EarlierSteps.of(ours, theirs), []
     if options.align:
         from msprobe_ms.comparison.pairing.automatic import warn_swapped_weights, write_alignment
 
-        alignment, file = write_alignment(ours, theirs, output, f"{suffix}_{timestamp}")
+        both = earlier.of_same_modules(ours, theirs)
+        alignment, file = write_alignment(*both, output, f"{suffix}_{timestamp}")
         if not one_of_many:
             warn_swapped_weights(alignment)
         options = replace(options, align=False, mappings=replace(options.mappings, automatic=alignment.rules))
         aligned = [file]
-    comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many, after=after)
+    comparison = compare_dumps(ours, theirs, options, one_of_many=one_of_many, after=after, earlier=earlier)
+    del earlier  # which holds dumps
     proposed = _proposed_mapping(ours, theirs, comparison.pairs, options.mappings.layer)
     comparison.mapped = replace(comparison.mapped, found=bool(aligned), proposed=proposed)
     tables = write_tables(

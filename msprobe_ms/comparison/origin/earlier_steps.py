@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from msprobe_ms.comparison.pairing.fused_modules import join_fused
+from msprobe_ms.comparison.pairing.modules import modules_of
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.dump.model import Dump, Item
 from msprobe_ms.dump.reading.locate import dumps_of_steps_before
@@ -30,10 +31,27 @@ class EarlierSteps:
         self._read: dict[int, Both | None] = {}
 
     @classmethod
-    def of(cls, target: Dump, golden: Dump, mappings: Mappings) -> EarlierSteps:
+    def of(cls, target: Dump, golden: Dump) -> EarlierSteps:
         """Find the earlier steps of two dumps in the folders beside them."""
         ours, theirs = dumps_of_steps_before(target.path), dumps_of_steps_before(golden.path)
-        return cls({back: partial(_read, ours[back], theirs[back], mappings) for back in ours.keys() & theirs.keys()})
+        return cls({back: partial(_read, ours[back], theirs[back]) for back in ours.keys() & theirs.keys()})
+
+    def as_paired(self, mappings: Mappings) -> EarlierSteps:
+        """Return the same steps with what one side has fused made one on the other side as well."""
+        return EarlierSteps({back: partial(self._joined, back, mappings) for back in self._readers})
+
+    def of_same_modules(self, target: Dump, golden: Dump) -> Both:
+        """Return the first step where it ran the modules of these two, of a later one; else these.
+
+        Its figures tell better which module is which: no update has set parameters apart.
+        """
+        first = self.first if self._readers else None
+        if first is None:
+            return target, golden
+        same = all(
+            set(modules_of(one)) == set(modules_of(other)) for one, other in zip(first, (target, golden), strict=True)
+        )
+        return first if same else (target, golden)
 
     @property
     def were_recorded(self) -> bool:
@@ -55,10 +73,14 @@ class EarlierSteps:
             self._read[back] = self._readers[back]()
         return self._read.get(back)
 
+    def _joined(self, back: int, mappings: Mappings) -> Both | None:
+        both = self._dumps(back)
+        return None if both is None else join_fused(*both, mappings)
 
-def _read(ours: Path, theirs: Path, mappings: Mappings) -> Both | None:
+
+def _read(ours: Path, theirs: Path) -> Both | None:
     try:
-        return join_fused(read_dump(ours), read_dump(theirs), mappings)
+        return read_dump(ours), read_dump(theirs)
     except (MsprobeError, OSError) as error:
         logger.info(tr("an earlier step is left out: {error}", error=error))
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,6 @@ import pytest
 from compare_parts import dump, tensor
 
 from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps, same_item
-from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.reading.reader import read_dump
 
@@ -35,26 +35,36 @@ def norms(both: tuple[Dump, Dump] | None) -> list[object]:
 
 def test_the_step_before_and_the_first_that_both_recorded(tmp_path: Path) -> None:
     target, golden = recorded(tmp_path / "t", 1, 2, 4, 10), recorded(tmp_path / "g", 2, 4, 9, 10)
-    earlier = EarlierSteps.of(target, golden, Mappings())
+    earlier = EarlierSteps.of(target, golden)
     assert earlier.before is None  # the target has no step 9
     assert norms(earlier.first) == [2.0, 2.0]
-    assert norms(EarlierSteps.of(recorded(tmp_path / "m", 3, 4), recorded(tmp_path / "n", 4), Mappings()).first) == []
-    beside = EarlierSteps.of(recorded(tmp_path / "v", 3, 4), recorded(tmp_path / "w", 3, 4), Mappings())
+    assert norms(EarlierSteps.of(recorded(tmp_path / "m", 3, 4), recorded(tmp_path / "n", 4)).first) == []
+    beside = EarlierSteps.of(recorded(tmp_path / "v", 3, 4), recorded(tmp_path / "w", 3, 4))
     assert norms(beside.before) == [3.0, 3.0]
     assert beside.first is beside.before
+
+
+def test_figures_of_the_first_step_tell_which_module_is_which_where_the_same_ran(tmp_path: Path) -> None:
+    target, golden = recorded(tmp_path / "t", 1, 2), recorded(tmp_path / "g", 1, 2)
+    assert norms(EarlierSteps.of(target, golden).of_same_modules(target, golden)) == [1.0, 1.0]
+    alone = recorded(tmp_path / "m", 2)
+    assert EarlierSteps.of(target, alone).of_same_modules(target, alone) == (target, alone)
+    later = dump([tensor("output.0", np.ones(3), "Cell.added.Dense.forward.0")])
+    more = replace(golden, entries={**golden.entries, **later.entries})
+    assert EarlierSteps.of(target, more).of_same_modules(target, more) == (target, more)
 
 
 def test_a_step_that_cannot_be_read_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     target, golden = recorded(tmp_path / "t", 0, 1), recorded(tmp_path / "g", 0, 1)
     (tmp_path / "g" / "step0" / "rank0" / "dump.json").write_text("{")
     with caplog.at_level("INFO"):
-        assert EarlierSteps.of(target, golden, Mappings()).first is None
+        assert EarlierSteps.of(target, golden).first is None
     assert "an earlier step is left out: " in caplog.text
 
 
 def test_a_dump_outside_of_step_folders_has_none() -> None:
     alone = dump([tensor("output.0", np.ones(3), CALL)])
-    assert EarlierSteps.of(alone, alone, Mappings()).first is None
+    assert EarlierSteps.of(alone, alone).first is None
 
 
 def test_the_same_item_of_another_step() -> None:
