@@ -68,7 +68,7 @@ def match_layers(evidence: ModuleScores) -> list[Found]:
         theirs = [node for node in golden.layers[other_start + 1 : other_stop] if node not in gone]
         found += _between(evidence, ours, theirs)
     found = [one for one in found if not _one_computes_nothing(evidence, one)]
-    return [_or_around(evidence, one) for one in _in_place(evidence, found)]
+    return _or_around(evidence, _in_place(evidence, found))
 
 
 def _one_computes_nothing(evidence: ModuleScores, one: Found) -> bool:
@@ -106,25 +106,31 @@ def _in_place(evidence: ModuleScores, found: list[Found]) -> list[Found]:
     ]
 
 
-def _or_around(evidence: ModuleScores, one: Found) -> Found:
+def _or_around(evidence: ModuleScores, found: Sequence[Found]) -> list[Found]:
     """A layer's counterpart may be what encloses the other layer, and begins or ends with it.
 
     That is so of a module with one layer inside, and of one whose layers the other side has as code of its own. Where
     the two give out other things it may be any of its class.
     """
-    ways = [(one.ours, one.theirs)]
-    ways += [(around, one.theirs) for around in _around(evidence.target, one.ours)]
-    ways += [(one.ours, around) for around in _around(evidence.golden, one.theirs)]
-    if evidence.conflict([one.ours], [one.theirs], OUTPUT)[0]:
-        ways += [(like, one.theirs) for like in _enclosing_of_class(evidence.target, evidence.golden, one.theirs)]
-        ways += [(one.ours, like) for like in _enclosing_of_class(evidence.golden, evidence.target, one.ours)]
-    if len(ways) == 1:
-        return one
-    scores = evidence.pairs([ours for ours, _ in ways], [theirs for _, theirs in ways]).tolist()
-    best = max(range(len(ways)), key=lambda place: scores[place])
-    if scores[best] < scores[0] + _BETTER:
-        return one
-    return Found(*ways[best], scores[best], min(one.margin, scores[best] - scores[0]))
+    conflict = evidence.conflict([one.ours for one in found], [one.theirs for one in found], OUTPUT)
+    ways = [list(_ways(evidence, one, conflict=bool(other))) for one, other in zip(found, conflict, strict=True)]
+    flat = [way for each in ways for way in each]
+    scores = iter(evidence.pairs([ours for ours, _ in flat], [theirs for _, theirs in flat]).tolist())
+    better = []
+    for one, each in zip(found, ways, strict=True):
+        score, way = max(((next(scores), way) for way in each), default=(-math.inf, (one.ours, one.theirs)))
+        better.append(Found(*way, score, min(one.margin, score - one.score)) if score >= one.score + _BETTER else one)
+    return better
+
+
+def _ways(evidence: ModuleScores, one: Found, *, conflict: bool) -> Iterator[tuple[int, int]]:
+    """What else the counterparts may be. ``conflict``: whether the two give out other things."""
+    target, golden = evidence.target, evidence.golden
+    yield from ((around, one.theirs) for around in _around(target, one.ours))
+    yield from ((one.ours, around) for around in _around(golden, one.theirs))
+    if conflict:
+        yield from ((like, one.theirs) for like in _enclosing_of_class(target, golden, one.theirs))
+        yield from ((one.ours, like) for like in _enclosing_of_class(golden, target, one.ours))
 
 
 def _around(side: Outline, node: int) -> Iterator[int]:
