@@ -4,8 +4,9 @@ Nothing is asked here of the network around the call, nor of what the call did i
 difference of all elements, so that they add up whatever the sizes of the values are.
 
 * A function whose slope is c at most sets no two numbers further apart than c times what they were. So does an
-  activation, of all elements; a softmax, a mean, a part of a tensor with c = 1; a sum with the root of the number of
-  its terms, where all share one error, and what is added at several places with the root of their number.
+  activation, of all elements; a softmax, a mean, a part of a tensor that holds each element once with c = 1; a sum with
+  the root of the number of its terms, where all share one error, and what is added at several places with the root of
+  their number.
 * A normalisation γ x̂ + β divides errors of x as it divides x, and multiplies them by γ; an error of γ is multiplied by
   x̂, whose elements have a root mean square of 1, and one of β is added to each row. So a parameter counts by its error
   beside the result, not beside its own size: a bias next to zero may be far apart and change nothing. Rows are not all
@@ -96,7 +97,13 @@ def _error_by_slopes(row: Row, node: Node, taken: Sequence[Row]) -> float | None
         return (_SLOPE_OF_HARD_SWISH if name in _HARD_SWISH else _SLOPE) * _error(taken[0])
     if node.kind is Kind.SUM and "cum" not in name:
         return sum(math.sqrt(_times(row, each)) * _error(each) for each in taken)
+    if node.kind is Kind.PART and _picks_by_indices(node):
+        return None  # which may pick one element many times
     return sum(map(_error, taken)) if node.kind in _AT_MOST_AS_FAR else None
+
+
+def _picks_by_indices(node: Node) -> bool:
+    return any(row.is_tensor(GOLDEN) and not is_of_floats(row) for row in node.rows("input"))
 
 
 def _times(row: Row, taken: Row) -> float:

@@ -145,3 +145,24 @@ def test_operands_that_stood_beside_others_in_the_first_step_tell_nothing() -> N
         return step(name, drift, taken, WEIGHT + drift * ERROR)
 
     assert found(make, 0.0) == []
+
+
+@pytest.mark.parametrize("by_indices", [True, False])
+def test_indices_may_pick_what_is_further_apart_many_times(*, by_indices: bool) -> None:
+    """A table of positions: the row that updates set apart stands at half of the places; a slice has each row once."""
+    name, picked = "Tensor.__getitem__.0.forward", np.where(np.arange(SIZE) % 2, 0, np.arange(SIZE))
+
+    def call(drift: float) -> Dump:
+        table = X + drift * np.where(np.arange(SIZE) == 0, 1.0, 0.01)[:, None] * ERROR
+        given = (table[picked] if by_indices else table[: SIZE // 2]) * (1 + 100 * drift)
+        indices = [tensor("input.1", picked.astype(np.int32), name)] if by_indices else []
+        arrays = [(place, each.astype(np.float32)) for place, each in (("input.0", table), ("output.0", given))]
+        floats = [tensor(place, each, name, sketch=encode(sketch(each), each.dtype)) for place, each in arrays]
+        return dump([floats[0], *indices, floats[1]])
+
+    now, golden = call(1e-3), call(0.0)
+    pairs = pair(now, golden, Mappings())
+    measure(pairs, now, golden, "statistics")
+    (node,) = Evidence(pairs).nodes
+    (row,) = node.rows("output")
+    assert (set_apart_at_most(row, node) is None) == by_indices
