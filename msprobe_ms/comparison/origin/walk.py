@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
+from functools import cached_property
 
 from msprobe_ms.comparison.model import Allowance, Effect, Origin, Row
 from msprobe_ms.comparison.origin.amplification import Amplification
@@ -14,6 +15,7 @@ from msprobe_ms.comparison.origin.explanations import EXPLANATIONS
 from msprobe_ms.comparison.origin.explanations.inherited_error import InheritedError
 from msprobe_ms.comparison.origin.explanations.rounding import Rounding
 from msprobe_ms.comparison.origin.explanations.waves import Waves
+from msprobe_ms.comparison.origin.first_step import evidence_at_first
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements
 from msprobe_ms.comparison.origin.other_settings import OtherSettings
 from msprobe_ms.comparison.origin.propagation import DRIFT
@@ -198,6 +200,23 @@ class Walk:
     def agreed_at_first(self, row: Row) -> bool:
         """Whether a value of a later step is known to have agreed in the first one."""
         return self._amplification is not None and self._amplification.first(row) is not None
+
+    def stood_beside_another(self, row: Row) -> bool:
+        """Whether a value of a later step is known to have stood beside another than its counterpart in the first."""
+        return row.target is not None and row.target.name in self._beside_others_at_first
+
+    @cached_property
+    def _beside_others_at_first(self) -> Set[str]:
+        """Names of the values that surveys of the first step let pass; made when a value is asked for."""
+        if (first := evidence_at_first(self.evidence)) is None:
+            return frozenset()
+        for each in EXPLANATIONS:
+            if issubclass(each, Surveyed) and each.effect is Effect.NO_ERROR:
+                first.let_pass(each(first).found)
+        rows = (row for node in first.nodes for row in node.pair.rows if row.explained is not None)
+        names = frozenset(row.target.name for row in rows if row.target is not None)
+        first.release()
+        return names
 
     def amplified(self, row: Row, node: Node) -> float | None:
         """The deviation that what ``row`` is computed from explains by the first step; None where it does not tell.

@@ -31,6 +31,7 @@ REASONS = {
     "other counterpart": tr("the call pairs with another"),
     "other layout": tr("the elements are reordered"),
     "other order": tr("later layers take in the same"),
+    "other value at first": tr("so it was in the first step"),
     "partial gradients": tr("one side has parts of a sum"),
     "propagated error": tr("the call amplifies rounding"),
     "random numbers": tr("random numbers differ"),

@@ -21,6 +21,7 @@ from msprobe_ms.comparison.origin.explanations.other_borders import OtherBorders
 from msprobe_ms.comparison.origin.explanations.other_counterparts import OtherCounterparts
 from msprobe_ms.comparison.origin.explanations.other_layout import OtherLayout
 from msprobe_ms.comparison.origin.explanations.other_order import OtherOrder
+from msprobe_ms.comparison.origin.explanations.other_value_at_first import OtherValueAtFirst
 from msprobe_ms.comparison.origin.explanations.partial_gradients import PartialGradients
 from msprobe_ms.comparison.origin.explanations.passed_on import PassedOn
 from msprobe_ms.comparison.origin.explanations.propagated_error import PropagatedError
@@ -67,6 +68,7 @@ EXPLANATIONS: tuple[type[Explanation | Surveyed], ...] = (
     AgreedWhereMade,
     LossCondition,
     HarmlessInputs,
+    OtherValueAtFirst,
     RandomNumbers,
     Dropout,
 )
@@ -92,6 +94,7 @@ NAMES = (
     tr("other counterpart"),
     tr("other layout"),
     tr("other order"),
+    tr("other value at first"),
     tr("partial gradients"),
     tr("propagated error"),
     tr("random numbers"),
