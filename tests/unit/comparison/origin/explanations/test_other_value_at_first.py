@@ -33,7 +33,7 @@ def step(updates: int, apart: float, *, inside: bool, wrong: float = 0.0) -> Dum
         ("input.0", X, LAYER), ("parameters.weight", weight, LAYER), ("output.0", made, LAYER),
         ("input.0", X, BLOCK), ("output.0", whole if inside else made, BLOCK),
         ("input.0", whole, NORM), ("output.0", NORMAL + np.float32(drift + wrong) * ERROR, NORM),
-        ("parameters_grad.weight", SLOPE, "Cell.block.fc.Dense.parameters_grad"),
+        ("parameters_grad.weight", SLOPE + np.float32(6 * drift) * ERROR, "Cell.block.fc.Dense.parameters_grad"),
     ]  # fmt: skip
     arrays = [(place, np.asarray(each, np.float32), entry) for place, each, entry in values]
     found = dump([tensor(place, each, entry, sketch=encode(sketch(each), each.dtype)) for place, each, entry in arrays])
