@@ -45,8 +45,7 @@ class EarlierSteps:
 
         Its figures tell better which module is which: no update has set parameters apart.
         """
-        first = self.first if self._readers else None
-        if first is None:
+        if (first := self.first) is None:
             return target, golden
         same = all(
             set(modules_of(one)) == set(modules_of(other)) for one, other in zip(first, (target, golden), strict=True)

@@ -36,6 +36,9 @@ GAIN, GAIN_IN_DOUBT = 10.0, 30.0
 DRIFT = 3.0
 #: Where nothing jumps, error that grew by degrees is told from this error ratio on; below it the net is only deep.
 DRIFTED = 10.0
+#: The least deviation of what stands beside another value than its counterpart: a layer computed in bfloat16 is 0.01
+#: apart at most.
+BESIDE_ANOTHER = 0.05
 #: The error ratio that says nothing where many layers were equal to the bit: a kernel that adds in another order each
 #: run, or another kernel, which rounds each element of a narrow float another way: by one rounding at most. Of narrow
 #: floats that a function of single elements sets apart systematically much less.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Pair
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
-from msprobe_ms.comparison.origin.propagation import DRIFT
+from msprobe_ms.comparison.origin.propagation import BESIDE_ANOTHER, DRIFT
 from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.dump.names import PARAMETERS_GRAD
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 #: The least share of all gradients of parameters that must have been compared: for values of forward, which may reach
 #: few of them, and of backward, which reach most.
 _NEARLY_ALL, _MOST = 0.9, 2 / 3
-#: The least deviation of what stands beside another value: a layer computed in bfloat16 is 0.01 apart at most.
-_FAR = 0.05
 #: The part of it that reaches any gradient at least, had it an effect: in backward all are made of those before them.
 _REACHES = 0.005
 #: Times that gradients and results may be further apart than a parameter that updates set apart.
@@ -44,7 +42,7 @@ class AgreeingStep(Surveyed):
         if not differing:
             return
         last = next((node for node in reversed(evidence.nodes) if _is_outermost(node)), None)
-        drift = min(_DRIFT * evidence.drift, _FAR / 10)
+        drift = min(_DRIFT * evidence.drift, BESIDE_ANOTHER / 10)
         if last is None or not _comes_out_right(last, drift):
             return
         share, apart = _gradients_compared(evidence.pairs, drift)
@@ -54,7 +52,9 @@ class AgreeingStep(Surveyed):
             if is_told_of:
                 rows = [row for row in node.rows("input", "output") if error_ratio(row) > 1]
                 # Beside another call than its counterpart all of a call's values stand beside others.
-                if any(_REACHES * min(row.deviation or 0.0, 1.0) > max(apart, _REACHES * _FAR) for row in rows):
+                if any(
+                    _REACHES * min(row.deviation or 0.0, 1.0) > max(apart, _REACHES * BESIDE_ANOTHER) for row in rows
+                ):
                     for row in rows:
                         self.let_pass(row, node)
 

@@ -15,13 +15,12 @@ from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.explanations.agreeing_results import AgreeingResults
 from msprobe_ms.comparison.origin.explanations.agreeing_step import AgreeingStep
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+from msprobe_ms.comparison.origin.propagation import BESIDE_ANOTHER
 from msprobe_ms.comparison.origin.protocols import Surveyed
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
 
-#: The least deviation of what stands beside another value: a layer computed in bfloat16 is 0.01 apart at most.
-_FAR = 0.05
 #: What says of values that they stand beside others.
 _BESIDE_OTHERS = (AgreeingResults.name, AgreeingStep.name)
 
@@ -51,4 +50,4 @@ def _stand_beside_others(forward: Sequence[Node], state: str) -> bool:
 
 def _is_beside_another(row: Row) -> bool:
     explained = row.explained
-    return (row.deviation or 0.0) > _FAR and explained is not None and explained.by in _BESIDE_OTHERS
+    return (row.deviation or 0.0) > BESIDE_ANOTHER and explained is not None and explained.by in _BESIDE_OTHERS

@@ -9,15 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from msprobe_ms.comparison.model import Allowance, Effect, Row
+from msprobe_ms.comparison.origin.propagation import BESIDE_ANOTHER
 from msprobe_ms.comparison.origin.protocols import Phase
 
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
     from msprobe_ms.comparison.origin.walk import Walk
-
-#: The least deviation of what stands beside another value: a layer computed in bfloat16 is 0.01 apart at most.
-_FAR = 0.05
 
 
 class OtherValueAtFirst:
@@ -31,6 +29,6 @@ class OtherValueAtFirst:
 
     def allows(self, row: Row, node: Node, walk: Walk) -> Allowance | None:
         """Anything, where nothing that was computed in the first step followed from it."""
-        if row.state not in ("input", "output") or not (row.deviation or 0.0) > _FAR:
+        if row.state not in ("input", "output") or not (row.deviation or 0.0) > BESIDE_ANOTHER:
             return None
         return self._allowance if walk.stood_beside_another(row) else None
