@@ -45,6 +45,8 @@ class Kind(Enum):
     RANDOM = "random"
     COLLECTIVE = "collective"
 
+    __hash__ = object.__hash__  # that of Enum runs in Python, and every call is asked for its kind many times
+
 
 #: Kinds of which it is known how far error that they take in may set their results apart.
 BOUNDED = frozenset(

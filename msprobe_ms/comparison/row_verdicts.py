@@ -46,10 +46,12 @@ def verdicts_of(rows: Sequence[Row]) -> RowVerdicts:
     results, reasons = _coded(each.result for each in shared.values()), _coded(each.reason for each in shared.values())
     return RowVerdicts(
         Coded(results.codes[codes], results.values),
-        _coded(row.inherited_from for row in rows),
+        _coded([row.inherited_from for row in rows]),
         _coded(
-            "" if (explained := row.explained) is None or explained.effect is Effect.HOLDS else explained.by
-            for row in rows
+            [
+                "" if (explained := row.explained) is None or explained.effect is Effect.HOLDS else explained.by
+                for row in rows
+            ]
         ),
         Coded(reasons.codes[codes], reasons.values),
     )

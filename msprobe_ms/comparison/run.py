@@ -38,6 +38,7 @@ from msprobe_ms.comparison.reporting.files import write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import judge
 from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
+from msprobe_ms.comparison.row_items import RowItems
 from msprobe_ms.comparison.terms import Mode, Verdict
 from msprobe_ms.dump.model import Dump
 from msprobe_ms.dump.names import is_of_training, parse_entry
@@ -142,7 +143,7 @@ def compare_dumps(
         for side, dump in ((tr("target"), target), (tr("golden"), golden))
         if dump.damage
     ]
-    evidence = evidence_of(pairs, target, golden, mappings, earlier)
+    evidence = evidence_of(pairs, target, golden, mappings, earlier, sides)
     origins, random = split_random(find_origins(evidence))
     for node in evidence.nodes:
         node.pair.given = node.ratio_out
@@ -179,15 +180,23 @@ def _log_values(comparison: Comparison) -> None:
 
 
 def evidence_of(
-    pairs: list[Pair], target: Dump, golden: Dump, mappings: Mappings, earlier: EarlierSteps | None = None
+    pairs: list[Pair],
+    target: Dump,
+    golden: Dump,
+    mappings: Mappings,
+    earlier: EarlierSteps | None = None,
+    sides: tuple[RowItems, RowItems] | None = None,
 ) -> Evidence:
-    """The measured pairs of two dumps, as the search for origins takes them, and the step before, where it is there."""
+    """The measured pairs of two dumps, as the search for origins takes them, and the step before, where it is there.
+
+    ``sides``: the items of all rows, where they were put side by side.
+    """
     earlier = EarlierSteps.of(target, golden) if earlier is None else earlier
     load = partial(load_both, target.tensors, golden.tensors) if target.mode == golden.mode == Mode.TENSOR else None
     return Evidence(
         pairs, list(golden.entries.values()), load,
         damaged=bool(target.damage or golden.damage), earlier=earlier.as_paired(mappings),
-        dumps=(target, golden), frameworks=(target.framework, golden.framework),
+        dumps=(target, golden), frameworks=(target.framework, golden.framework), sides=sides,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ class _Term(str, Enum):
 
     __str__ = str.__str__
     __repr__ = str.__repr__
+    __hash__ = str.__hash__  # that of Enum runs in Python, for each of a million rows
 
     def __format__(self, specification: str) -> str:
         return format(self.value, specification)

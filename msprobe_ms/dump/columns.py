@@ -290,6 +290,11 @@ class ItemTable:
         return self._place_list[self.places[number]][0]
 
     @property
+    def sizes(self) -> list[int]:
+        """How many elements an item has, by the code that ``sorts`` holds; 0 where its shape is no tuple."""
+        return self._sizes
+
+    @property
     def known_sorts(self) -> list[Sort]:
         """What items are, by the code that ``sorts`` holds."""
         return self._sort_list

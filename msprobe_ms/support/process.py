@@ -184,6 +184,7 @@ def no_garbage_collection() -> Iterator[None]:
 
 #: What mallopt of glibc calls the size from which on memory is asked of the system piece by piece.
 _MMAP_THRESHOLD = -3
+_TRIM_THRESHOLD = -1
 #: Bytes from which on an array is one such piece.
 _LARGE = 1 << 20
 
@@ -196,7 +197,9 @@ def return_large_arrays() -> None:
     Nothing where the C library is another one.
     """
     with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _LARGE)
+        library = ctypes.CDLL(None)
+        library.mallopt(_MMAP_THRESHOLD, _LARGE)
+        library.mallopt(_TRIM_THRESHOLD, 4 * _LARGE)
 
 
 @cache

@@ -127,7 +127,7 @@ def rounded_side(target: Item, golden: Item) -> Side | None:
     if parse_dtype(golden.dtype).name != "float32" or not all(isinstance(end, float) for end in ends):
         return None
     mine, theirs = np.array([ends[:2]], np.float64), np.array([ends[2:]], np.float64)
-    sides = ((TARGET, _rounded_alone(mine, theirs)), (GOLDEN, _rounded_alone(theirs, mine)))
+    sides = zip((TARGET, GOLDEN), _rounded_alone(mine, theirs), strict=True)
     return next((side for side, found in sides if found[0]), None)
 
 
@@ -304,14 +304,18 @@ def rounded_on_one_side(mine: Floats, golden: Floats) -> npt.NDArray[np.bool_]:
 
     One of the two may be equal on both sides (the 0 of a ReLU).
     """
-    found: npt.NDArray[np.bool_] = _rounded_alone(mine, golden) | _rounded_alone(golden, mine)
-    return found
+    ours, theirs = _rounded_alone(mine, golden)
+    return ours | theirs
 
 
-def _rounded_alone(mine: Floats, other: Floats) -> npt.NDArray[np.bool_]:
-    marks = _narrow(mine) & ~_narrow(other)
-    found: npt.NDArray[np.bool_] = (marks | (mine == other)).all(axis=1) & marks.any(axis=1)
-    return found & (mine[:, 0] != mine[:, 1])
+def _rounded_alone(mine: Floats, golden: Floats) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """The same for each of the two sides."""
+    narrow, equal = (_narrow(mine), _narrow(golden)), mine == golden
+    found = []
+    for values, marks in ((mine, narrow[0] & ~narrow[1]), (golden, narrow[1] & ~narrow[0])):
+        rounded = (marks | equal).all(axis=1) & marks.any(axis=1)
+        found.append(rounded & (values[:, 0] != values[:, 1]))
+    return found[0], found[1]
 
 
 def _narrow(values: Floats) -> npt.NDArray[np.bool_]:

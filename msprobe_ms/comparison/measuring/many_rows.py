@@ -109,7 +109,8 @@ def hold(row: Row, sorts: Sorts) -> None:
     if sorts.summed:
         row.deviation = row.tolerance = None
         return
-    row.unread = not sorts.readable
+    if not sorts.readable:
+        row.unread = True
     if not sorts.comparable:
         row.deviation = float("inf")
     row.tolerance = sorts.bound

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.dump.model import Entry
@@ -21,7 +21,7 @@ def were_updated(pairs: Sequence[Pair]) -> bool:
 
     Only those have a say that have a gradient, where any has: what nothing trains, as a frozen part, stays equal.
     """
-    trained = {place for pair in pairs for place in _with_gradients(pair.target)}
+    trained = {place for pair in pairs if pair.target is not None for place in _with_gradients(pair.target)}
     parameters = [
         (pair, row)
         for pair in pairs
@@ -39,10 +39,10 @@ def _place(pair: Pair, row: Row) -> _Place | None:
     return (parsed.name, row.target.path) if parsed is not None and row.target is not None else None
 
 
-def _with_gradients(entry: Entry | None) -> Iterator[_Place]:
+def _with_gradients(entry: Entry) -> Sequence[_Place]:
     """The parameters of which this entry holds a gradient that is not zero."""
-    if entry is None or entry.parsed is None or entry.parsed.direction != PARAMETERS_GRAD:
-        return
-    for item in entry.items:
-        if item.kind == "tensor" and not item.maximum == item.minimum == 0:
-            yield entry.parsed.name, item.path
+    parsed = entry.parsed
+    if parsed is None or parsed.direction != PARAMETERS_GRAD:
+        return ()
+    gradients = (item for item in entry.items if item.kind == "tensor" and not item.maximum == item.minimum == 0)
+    return [(parsed.name, item.path) for item in gradients]

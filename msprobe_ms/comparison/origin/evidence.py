@@ -16,9 +16,11 @@ from msprobe_ms.comparison.origin.earlier_steps import EarlierSteps
 from msprobe_ms.comparison.origin.local_bounds import SmallRows, small_rows
 from msprobe_ms.comparison.origin.nodes import Node
 from msprobe_ms.comparison.origin.parts_left_alone import PartLeftAlone, parts_left_alone
+from msprobe_ms.comparison.origin.rows_of_nodes import RowsOfNodes
 from msprobe_ms.comparison.origin.same_optimizer import apart_by_updates
 from msprobe_ms.comparison.origin.unrecorded_code import UnrecordedCode
 from msprobe_ms.comparison.origin.updates import Place, Update, apart_at_most, place_of, updates_since
+from msprobe_ms.comparison.row_items import RowItems
 from msprobe_ms.dump.model import Dump, Entry
 
 #: Times that a deviation may be larger than the one that sketches of updates estimate: 2.3 was seen, of some hundred
@@ -39,6 +41,7 @@ class Evidence:
     ``damaged``  whether one of the dumps is not whole
     ``earlier``  the dumps of the steps before; None where it is not known where they are
     ``dumps``    target and golden, which know what joined tensors were joined of; None where nothing is joined
+    ``sides``    the items of all rows, where they were put side by side
     ``frameworks``  those of target and golden, which say what functions take in which order; "" where not known
     ``asked``    filled by the search: what each explanation that was asked of a row allowed, of the first rows in
                  execution order that are beyond their tolerance
@@ -54,9 +57,10 @@ class Evidence:
         earlier: EarlierSteps | None = None,
         dumps: tuple[Dump, Dump] | None = None,
         frameworks: tuple[str, str] = ("", ""),
+        sides: tuple[RowItems, RowItems] | None = None,
     ) -> None:
         self.pairs, self.golden, self.load, self.damaged, self.earlier = pairs, golden, load, damaged, earlier
-        self.frameworks, self.dumps = frameworks, dumps
+        self.frameworks, self.dumps, self._sides = frameworks, dumps, sides
         for pair in pairs:
             for row in pair.rows:
                 row.explained = None
@@ -166,6 +170,16 @@ class Evidence:
         return small_rows(self.nodes)
 
     @cached_property
+    def rows(self) -> RowsOfNodes:
+        """The rows of the nodes."""
+        if self._sides is None or len(self.nodes) == len(self.pairs):
+            return RowsOfNodes(self.nodes, self._sides)
+        paired = np.flatnonzero(
+            np.repeat([pair.matched for pair in self.pairs], [len(pair.rows) for pair in self.pairs])
+        )
+        return RowsOfNodes(self.nodes, (self._sides[0].of(paired), self._sides[1].of(paired)))
+
+    @cached_property
     def unrecorded(self) -> UnrecordedCode:
         """The calls and the code between recorded calls."""
-        return UnrecordedCode(self.nodes, self.pairs, self.golden)
+        return UnrecordedCode(self.nodes, self.pairs, self.golden, self.rows)

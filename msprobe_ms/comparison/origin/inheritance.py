@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from msprobe_ms.comparison.fingerprints import fingerprint
+import numpy as np
+import numpy.typing as npt
+
 from msprobe_ms.comparison.model import Origin, Row
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio
+from msprobe_ms.comparison.origin.rows_of_nodes import RowsOfNodes
+from msprobe_ms.comparison.terms import TARGET
 from msprobe_ms.dump.names import beginnings
 
 
-def fill_inheritance(nodes: list[Node], origins: Mapping[Node, Origin], lacking: Origin | None = None) -> None:
+def fill_inheritance(rows: RowsOfNodes, origins: Mapping[Node, Origin], lacking: Origin | None = None) -> None:
     """Fill ``Row.inherited_from`` of every differing row that is no origin with the name of a node where error begins.
 
     A node inherits from the origin around it, from those who made what it takes in, from what ran inside it or before
@@ -22,30 +26,29 @@ def fill_inheritance(nodes: list[Node], origins: Mapping[Node, Origin], lacking:
     """
     if not origins and lacking is None:
         return
-    branch = _branch(nodes, lacking) if lacking is not None else ""
+    branch = _branch(rows.nodes, lacking) if lacking is not None else ""
     sources: dict[Node, str] = {}
-    #: By the hash of the fingerprint, as of a million rows half a million may differ.
     made: dict[int, str] = {}
-    latest = ""
-    for node in nodes:
+    keys, latest = rows.keys(TARGET), ""
+    for node, start in zip(rows.nodes, rows.starts.tolist(), strict=False):
         largest = max(node.ratio_in, node.ratio_parameters, node.ratio_out, node.ratio_without_effect)
         if largest <= 1 and node not in origins:
             continue
         if node in origins:
             source = latest = node.name
         else:
-            source = _around(node, origins) or _taken(node, made) or _inside(node, sources) or latest
+            source = _around(node, origins) or _taken(node, made, keys, start) or _inside(node, sources) or latest
             source = source or (branch if node.is_backward else "")
         sources[node] = source
-        for row in node.pair.rows:
+        for place, row in enumerate(node.pair.rows, start):
             if error_ratio(row) > 1:
                 if node not in origins or _follows(row, node, origins[node]):
                     row.inherited_from = source
-                if row.state == "output" and (key := fingerprint(row)) is not None:
-                    made[hash(key)] = source
+                if row.state == "output" and (key := keys.item(place)):
+                    made[key] = source
 
 
-def _branch(nodes: list[Node], lacking: Origin) -> str:
+def _branch(nodes: Sequence[Node], lacking: Origin) -> str:
     """The call of a parameter without a gradient, where the branch ends that sums of gradients lack."""
     names = {node.name for node in nodes}
     return next((name for name in beginnings(lacking.target) if name in names), "")
@@ -59,17 +62,20 @@ def _follows(row: Row, node: Node, origin: Origin) -> bool:
 
 
 def _around(node: Node, origins: Mapping[Node, Origin]) -> str:
-    return next((up.name for up in node.ancestors() if up in origins), "") if node.ratio_in > 1 else ""
+    if node.parent is None or node.ratio_in <= 1:
+        return ""
+    return next((up.name for up in node.ancestors() if up in origins), "")
 
 
-def _taken(node: Node, made: Mapping[int, str]) -> str:
-    for row in node.pair.rows:
-        if made and row.state == "input" and error_ratio(row) > 1:
-            key = fingerprint(row)
-            if key is not None and (source := made.get(hash(key))) is not None:
-                return source
+def _taken(node: Node, made: Mapping[int, str], keys: npt.NDArray[np.uint64], start: int) -> str:
+    """``keys``: from ``start`` on those of its rows; ``made`` has none that is 0."""
+    for place, row in enumerate(node.pair.rows, start) if made else ():
+        if row.state == "input" and (source := made.get(keys.item(place))) is not None and error_ratio(row) > 1:
+            return source
     return ""
 
 
 def _inside(node: Node, sources: Mapping[Node, str]) -> str:
+    if not (node.children or node.context):
+        return ""
     return next((sources[each] for each in (*node.children, *node.context) if sources.get(each)), "")

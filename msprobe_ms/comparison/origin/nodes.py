@@ -185,10 +185,15 @@ class Node:
 
     def comes_out_right_but_for(self, drift: float) -> bool:
         """The same where results may deviate by ``drift`` beyond their tolerance."""
-        results = [row for row in self.rows(*RESULTS) if row.deviation is not None and row.tolerance is not None]
-        results = [row for row in results if not (row.misrecorded and _is_of_one_side(row))]
-        right = all((row.deviation or 0.0) <= max(row.tolerance or 0.0, drift) for row in results)
-        return right and any(map(_tells, results))
+        right = []
+        for row in self.rows(*RESULTS):
+            deviation, tolerance = row.deviation, row.tolerance
+            if deviation is None or tolerance is None or (row.misrecorded and _is_of_one_side(row)):
+                continue
+            if not deviation <= max(tolerance, drift):
+                return False
+            right.append(row)
+        return any(map(_tells, right))
 
     @property
     def takes_in_compared_tensors(self) -> bool:

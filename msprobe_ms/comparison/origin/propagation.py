@@ -133,13 +133,17 @@ def _is_systematic(row: Row) -> bool:
     return whole_difference(row) > _SYSTEMATIC * deviation * largest / magnitude(golden.norm)
 
 
+def may_exceed(node: Node) -> bool:
+    """Return whether this is a single layer whose results differ by as much as such a layer rounds off at all."""
+    return node.ratio_out >= _OWN_WHOLE and node.kind in SINGLE_LAYERS
+
+
 def single_layer_excess(node: Node, seen: float, *, updated: bool = False) -> tuple[Row, float] | None:
     """Find an output further off than this single layer explains, and the deviation it does explain; None if none is.
 
-    ``seen``: the largest error ratio of anything computed before. ``updated``: whether parameters were.
+    ``node``: one that ``may_exceed``. ``seen``: the largest error ratio of anything computed before. ``updated``:
+    whether parameters were.
     """
-    if node.ratio_out < _OWN_WHOLE or node.kind not in SINGLE_LAYERS:
-        return None
     if node.ratio_out < _STANDING_OUT * seen and not any(map(is_of_all_elements, node.pair.rows)):
         return None
     if (known := condition(node)) is None:

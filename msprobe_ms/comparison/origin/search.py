@@ -40,7 +40,7 @@ def find_origins(evidence: Evidence) -> list[Origin]:
         found = [each for each in found if each[1].kind != OriginKind.MISSING_GRADIENT]
     found = _without_what_encloses(found, walk)
     lacking = next((origin for _, origin in found if origin.kind == OriginKind.MISSING_GRADIENT), None)
-    fill_inheritance(evidence.nodes, {node: origin for node, (_, origin) in walk.origins.items()}, lacking)
+    fill_inheritance(evidence.rows, {node: origin for node, (_, origin) in walk.origins.items()}, lacking)
     return [origin for _, origin in sorted(_missing_first(found, walk), key=lambda each: each[0])]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from decimal import ROUND_CEILING, Context
 
@@ -300,11 +300,14 @@ def note_shifted_calls(origins: Sequence[Origin], pairs: Sequence[Pair]) -> list
     for pair in pairs:
         if pair.target is not None and pair.target.name in entries:
             places.update((row.target.name, pair) for row in pair.rows if row.target and row.target.name in wanted)
-    ours, theirs = _counts(pair.target for pair in pairs), _counts(pair.golden for pair in pairs)
+    both = [entry for pair in places.values() for entry in (pair.target, pair.golden)]
+    named = {entry.parsed.name for entry in both if entry is not None and entry.parsed is not None}
+    ours, theirs = _counts((pair.target for pair in pairs), named), _counts((pair.golden for pair in pairs), named)
     shifted = {
         _name(pair.target.parsed, pair.target.parsed.direction)
         for pair in pairs
         if pair.target and pair.golden and pair.target.parsed and pair.golden.parsed
+        and pair.target.parsed.name in named
         and (pair.target.parsed.index or 0) != (pair.golden.parsed.index or 0)
     }  # fmt: skip
     told = []
@@ -342,11 +345,12 @@ def _times(count: int) -> str:
     return tr_count("once", "{count} times", count)
 
 
-def _counts(entries: Iterable[Entry | None]) -> Counter[Name]:
+def _counts(entries: Iterable[Entry | None], named: Set[str]) -> Counter[Name]:
+    """How often modules and functions of these names are called."""
     return Counter(
         _name(entry.parsed, entry.parsed.direction)
         for entry in entries
-        if entry is not None and entry.parsed is not None and not entry.recomputed
+        if entry is not None and entry.parsed is not None and entry.parsed.name in named and not entry.recomputed
     )
 
 

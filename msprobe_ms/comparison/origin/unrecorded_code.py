@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
@@ -15,6 +14,8 @@ import numpy as np
 from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint, norm_of
 from msprobe_ms.comparison.model import Pair, Row
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_another_form
+from msprobe_ms.comparison.origin.rows_of_nodes import RowsOfNodes
+from msprobe_ms.comparison.row_fingerprints import number_of
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, PairedBy, Side
 from msprobe_ms.dump.model import Entry, ancestors
 from msprobe_ms.dump.names import DEBUG, FORWARD
@@ -29,11 +30,13 @@ _MOST_BEFORE = 1_000
 class UnrecordedCode:
     """Calls without a counterpart, and code without calls, around the nodes of a comparison.
 
-    ``golden``: the golden dump's entries in execution order.
+    ``golden``: the golden dump's entries in execution order; ``rows``: those of the nodes.
     """
 
-    def __init__(self, nodes: Sequence[Node], pairs: Sequence[Pair], golden: Sequence[Entry]) -> None:
-        self._nodes, self._pairs, self._golden = nodes, pairs, golden
+    def __init__(
+        self, nodes: Sequence[Node], pairs: Sequence[Pair], golden: Sequence[Entry], rows: RowsOfNodes
+    ) -> None:
+        self._nodes, self._pairs, self._golden, self._rows = nodes, pairs, golden, rows
 
     def calls(self, pair: Pair) -> str:
         """What stands unpaired between the last pair and this one: "3 in the target (the last …), 1 in the golden (…)".
@@ -167,11 +170,11 @@ class UnrecordedCode:
 
     @cached_property
     def _made_by_target(self) -> _Results:
-        return _Results(self._nodes, TARGET)
+        return _Results(self._rows, TARGET)
 
     @cached_property
     def _made_by_golden(self) -> _Results:
-        return _Results(self._nodes, GOLDEN)
+        return _Results(self._rows, GOLDEN)
 
     @cached_property
     def _ours(self) -> _Calls:
@@ -221,23 +224,19 @@ def _is_one_tensor(one: Fingerprint | None, other: Fingerprint | None) -> bool:
 
 
 class _Results:
-    """What the calls of one side gave out, to be found by norm: as hashes, for there may be millions."""
+    """What the calls of one side gave out, to be found by norm: in arrays, for there may be millions."""
 
-    def __init__(self, nodes: Sequence[Node], side: Side) -> None:
-        self._nodes, self._side = nodes, side
-        hashes, places = array("q"), array("l")
-        for place, node in enumerate(nodes):
-            for row in node.pair.rows:
-                if row.state == "output" and row.matched and (norm := norm_of(row, side)) is not None:
-                    hashes.append(hash(norm))
-                    places.append(place)
-        by_hash = np.argsort(np.frombuffer(hashes, np.int64), kind="stable") if hashes else np.empty(0, np.int64)
-        self._hashes = np.array(hashes, np.int64)[by_hash]
-        self._places = np.array(places, np.int64)[by_hash]
+    def __init__(self, rows: RowsOfNodes, side: Side) -> None:
+        self._nodes, self._side = rows.nodes, side
+        given, norms = rows.matched_in("output"), rows.norms(side)
+        results = np.flatnonzero(given & ~np.isnan(norms))
+        by_norm = results[np.argsort(norms[results], kind="stable")]
+        self._norms, self._places = norms[by_norm], rows.places[by_norm]
 
     def last_before(self, node: Node, wanted: Fingerprint, above: Container[Node]) -> Node | None:
         """The last call before ``node`` that gave out this tensor, and is none of those ``above``."""
-        begin, end = (int(np.searchsorted(self._hashes, hash(wanted[-1]), side)) for side in ("left", "right"))
+        norm = number_of(wanted[-1])
+        begin, end = (int(np.searchsorted(self._norms, norm, side)) for side in ("left", "right"))
         before = bisect_left(self._nodes, node.order, key=lambda other: other.order)
         end = begin + int(np.searchsorted(self._places[begin:end], before))
         for number in range(end - 1, begin - 1, -1):

@@ -18,7 +18,6 @@ from msprobe_ms.comparison.origin.explanations.waves import Waves
 from msprobe_ms.comparison.origin.first_step import evidence_at_first
 from msprobe_ms.comparison.origin.nodes import Node, error_ratio, is_of_all_elements
 from msprobe_ms.comparison.origin.other_settings import OtherSettings
-from msprobe_ms.comparison.origin.propagation import DRIFT
 from msprobe_ms.comparison.origin.protocols import Cause, Explanation, Found, Phase, Surveyed
 from msprobe_ms.comparison.origin.reached import ReachedError
 from msprobe_ms.comparison.origin.wrong_at_first import WrongAtFirst
@@ -251,13 +250,6 @@ class Walk:
     def is_untold(self, node: Node) -> bool:
         """Whether nothing was told of the node, of a call inside it, or of its module's parameters."""
         return node not in self._told and node.module not in self._told_modules
-
-    def judges_small_errors(self, node: Node) -> bool:
-        """Whether an error within the tolerance can be judged at ``node``, by what a single layer may add.
-
-        Only before anything that may reach it differs by more than a drift, and once for a module.
-        """
-        return self.may_begin_at(node) and self.reached.hidden_in(node) <= DRIFT
 
     def may_begin_at(self, node: Node) -> bool:
         """Whether an origin may lie at a node of which all is explained: in forward, before there is one."""

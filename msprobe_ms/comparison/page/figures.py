@@ -84,7 +84,7 @@ class Figures:
         """What was measured in tensors, a column for each metric that is a number anywhere."""
         found: dict[str, npt.NDArray[np.float64]] = {}
         missing: dict[str, npt.NDArray[np.bool_]] = {}
-        for place, number in enumerate(self._chosen):
+        for place, number in enumerate(self._chosen) if self._rows.measured else ():
             for name, value in (self._rows.rows[number].measured or {}).items():
                 if isinstance(value, (int, float)):
                     if name not in found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from msprobe_ms.comparison.page.calls import Calls
 from msprobe_ms.comparison.reporting.plain_reasons import reasons_of
 from msprobe_ms.comparison.row_deviations import RowDeviations
 from msprobe_ms.comparison.row_items import RowItems
+from msprobe_ms.comparison.row_verdicts import Coded
 from msprobe_ms.page.columns import Codes, Columns, floats, rounded
 from msprobe_ms.support.translation import tr, translated, translator
 
@@ -29,12 +31,14 @@ _BITS = 15
 class Rows:
     """The rows of a comparison; ``sides`` their items.
 
-    ``starts``  the number of the first row of each pair, and behind them how many rows there are
+    ``starts``    the number of the first row of each pair, and behind them how many rows there are
+    ``measured``  whether more was measured of rows than how far apart they are
     """
 
     def __init__(self, comparison: Comparison, calls: Calls) -> None:
         self.starts = np.cumsum([0, *(len(pair.rows) for pair in comparison.pairs)])
         self.rows, self.sides, self.deviations = comparison.rows, comparison.sides, comparison.deviations
+        self.measured = bool(comparison.measured)
         self._comparison, self._verdicts = comparison, comparison.verdicts
         self._calls = calls
 
@@ -46,7 +50,7 @@ class Rows:
 
         ``told``: the rows whose reasons are told; None for all.
         """
-        judged, places = _Judged(self.rows, self.deviations), self._calls.places
+        judged, places = _Judged(self._verdicts.explained, self.deviations), self._calls.places
         results, inherited = self._verdicts.results, self._verdicts.inherited
         begun = np.array([places.get(name, -1) + 1 if name else 0 for name in inherited.values], np.uint32)
         columns.add("row_flags", judged.flags | self._item_flags())
@@ -62,12 +66,13 @@ class Rows:
         for side, name in zip(self.sides, ("row_slot", "row_golden_slot"), strict=True):
             columns.add(name, _slots(side, slots), dictionary="slots")
         columns.add_json("slots", slots.values)
-        return [translated(tr(str(each))) for each in judged.explanations.values]
+        return [translated(tr(str(each))) for each in judged.explanations]
 
     def add_asked(self, columns: Columns, asked: Mapping[Row, Sequence[tuple[str, Allowance | None]]]) -> None:
         """Add what each explanation that was asked of a row allowed, of those rows of which it is known."""
+        tell = translator()
         told = [
-            {"row": number, "text": translated(describe_allowances(row, asked[row]))}
+            {"row": number, "text": tell(describe_allowances(row, asked[row]))}
             for number, row in (enumerate(self.rows) if asked else ())
             if row in asked
         ]
@@ -99,26 +104,23 @@ class Rows:
 
 
 class _Judged:
-    """What measuring and the search for origins left in rows, in columns."""
+    """What measuring and the search for origins left in rows, in columns; ``explanations`` are named in it."""
 
-    def __init__(self, rows: Sequence[Row], deviations: RowDeviations) -> None:
-        self.tolerances, self.explanations = Codes(None), Codes("")
-        explained = bytearray(len(rows))
-        for number, row in enumerate(rows):
-            if row.explained is None or row.deviation is None or row.tolerance is None:
-                continue
-            if by := row.explained_by:
-                explained[number] = self.explanations.code(by)
-        self.explained = np.frombuffer(explained, np.uint8)
+    def __init__(self, explained: Coded, deviations: RowDeviations) -> None:
+        judged = deviations.known & ~np.isnan(deviations.held_to)
+        names, codes = _distinct(np.append(0, np.where(judged, explained.codes, 0)))  # the first of all is none
+        self.explanations = [explained.values[name] for name in names]
+        self.explained = codes[1:].astype(np.uint8)
         self.flags = np.where(deviations.differs, DIFFERS, 0).astype(np.uint8)
         self.flags[self.explained > 0] |= EXPLAINED
         self.flags[deviations.misrecorded] |= MISRECORDED
         bounds, codes = _distinct(deviations.held_to)
+        self.tolerances = Codes(None)
         told = self.tolerances.codes(None if each != each else float(f"{each:.{_DIGITS}g}") for each in bounds)
         self.tolerance = np.array(told, np.uint16)[codes]
 
 
-def _distinct(numbers: npt.NDArray[np.float64]) -> tuple[list[float], npt.NDArray[np.intp]]:
+def _distinct(numbers: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArray[np.intp]]:
     """The numbers that there are, in the order in which they come first, and the place of each among them."""
     found, first, codes = np.unique(numbers, return_index=True, return_inverse=True)
     order = np.argsort(first)

@@ -178,9 +178,13 @@ def _item(row: Row, side: Side) -> Item | None:
 
 
 def _is_module_call(pair: Pair, direction: str) -> bool:
-    parsed = (entry.parsed for entry in (pair.target, pair.golden) if entry is not None)
-    are_calls = all(each is not None and each.is_module and each.direction == direction for each in parsed)
-    return are_calls and not pair.fused
+    for entry in (pair.target, pair.golden):
+        if entry is None:
+            continue
+        parsed = entry.parsed
+        if parsed is None or not parsed.is_module or parsed.direction != direction:
+            return False
+    return not pair.fused
 
 
 def _entry(pair: Pair, side: Side) -> Entry | None:

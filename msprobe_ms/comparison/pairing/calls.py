@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Container, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import product
 
 from msprobe_ms.comparison.pairing.align import between, fixed_by_marks, longest_increasing
@@ -294,10 +295,15 @@ def _by_argument(entry: Entry, items: Sequence[Item]) -> Sequence[Item]:
     return [inputs[place] for place in order] + [item for item in items if item not in inputs]
 
 
+@lru_cache(maxsize=4096)
+def _adds(name: str) -> bool:
+    return name.rpartition(".")[2].strip("_") in _ADDING
+
+
 def operand_without_effect(entry: Entry) -> str:
     """Name the tensor that a call adds ``beta`` times, where that is 0: whatever it holds, nothing comes of it."""
     parsed = entry.parsed
-    if parsed is None or parsed.direction != FORWARD or parsed.name.rpartition(".")[2].strip("_") not in _ADDING:
+    if parsed is None or not _adds(parsed.name) or parsed.direction != FORWARD:
         return ""
     inputs = [item for item in entry.items if item.state == "input"]
     betas = [item for place, item in enumerate(inputs) if item.path == ("beta",) or (place == 3 and not item.keyword)]

@@ -31,7 +31,7 @@ def shares_of(pairs: Sequence[Pair]) -> Shares:
     paired, alone = (set[str](), set[str]()), (dict[str, None](), dict[str, None]())
     elsewhere = dict[str, None](), dict[str, None]()
     for pair in pairs:
-        for side, entry in enumerate((pair.target, pair.golden)):
+        for side, entry in ((TARGET, pair.target), (GOLDEN, pair.golden)):
             if entry is None or not _is_module_call(entry):
                 continue
             if pair.matched:
@@ -59,16 +59,16 @@ def _calls(
 
     None, too, where one side alone recorded functions. And the names of functions that count and have none.
     """
-    calls = [(pair.target, pair.golden) for pair in pairs if any(map(_is_forward, (pair.target, pair.golden)))]
+    calls = [(pair.target, pair.golden) for pair in pairs if _is_forward(pair.target) or _is_forward(pair.golden)]
     sides = list(zip(*calls, strict=True))
     with_functions = [any(map(_is_function, side)) for side in sides]
     counts = _is_forward if all(with_functions) else _is_module_call
     both, alone, functions = 0, [0, 0], (list[str](), list[str]())
-    for call in calls:
-        if None not in call:
-            both += counts(call[0])
+    for target, golden in calls:
+        if target is not None and golden is not None:
+            both += counts(target)
             continue
-        for side, entry in enumerate(call):
+        for side, entry in ((TARGET, target), (GOLDEN, golden)):
             if entry is not None and counts(entry) and entry.name not in expected[side]:
                 alone[side] += 1
                 if not _is_module_call(entry):
@@ -87,10 +87,11 @@ def outermost(paths: Sequence[str]) -> list[str]:
 
 def paired_with(pairs: Iterable[Pair]) -> list[tuple[Together, int]]:
     """Return which module or function was paired with which and by what, each with its number of calls."""
-    counts: Counter[tuple[Parts, Parts, PairedBy]] = Counter()
-    for pair in pairs:
-        if pair.target is not None and pair.golden is not None and _is_forward(pair.target):
-            counts[_parts(pair.target), _parts(pair.golden), pair.how] += 1
+    counts = Counter(
+        (_parts(pair.target), _parts(pair.golden), pair.how)
+        for pair in pairs
+        if pair.target is not None and pair.golden is not None and _is_forward(pair.target)
+    )
     told: Counter[Together] = Counter()
     for (target, golden, how), count in counts.items():
         told[_joined(target), _joined(golden), str(how or "name")] += count

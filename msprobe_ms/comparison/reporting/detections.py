@@ -111,20 +111,15 @@ def _survey(comparison: Comparison) -> _Survey:
     compared = target.present & deviations.known
     survey.compared = int(np.count_nonzero(compared))
     survey.withdrawn = int(np.count_nonzero(compared & deviations.misrecorded))
-    gradients = compared & _of_directions(comparison, BACKWARD, PARAMETERS_GRAD)
-    survey.gradients_differ = bool((gradients & deviations.differs).any())
-    given = compared & _of_directions(comparison, FORWARD)
-    given &= np.fromiter((row.state == "output" for row in rows), np.bool_, len(rows))
+    directions, sizes = list(map(_direction, comparison.pairs)), [len(pair.rows) for pair in comparison.pairs]
+    gradients = np.repeat([each in (BACKWARD, PARAMETERS_GRAD) for each in directions], sizes)
+    survey.gradients_differ = bool((compared & gradients & deviations.differs).any())
+    given = compared & np.repeat([each == FORWARD for each in directions], sizes)
+    given &= np.array([row.state == "output" for row in rows], np.bool_)
     agreeing = np.flatnonzero(given & ~deviations.differs)
     _note_origins(survey, comparison, numbers, int(agreeing[0]) if len(agreeing) else len(rows))
     _note_last(survey, comparison, given)
     return survey
-
-
-def _of_directions(comparison: Comparison, *directions: str) -> Mask:
-    """The rows of calls whose target is of one of these directions."""
-    pairs = comparison.pairs
-    return np.repeat([_direction(pair) in directions for pair in pairs], [len(pair.rows) for pair in pairs])
 
 
 def _note_origins(survey: _Survey, comparison: Comparison, numbers: npt.NDArray[np.intp], agreed: int) -> None:
@@ -245,7 +240,7 @@ def _single_point(survey: _Survey) -> str:
 
 
 def _whole(comparison: Comparison, survey: _Survey) -> Finding:
-    alone = sum(not row.matched for row in comparison.rows)
+    alone = sum(comparison.alone)
     alone_told = tr_count(
         "1 value has no counterpart and was", "{count} values have no counterpart and were", count=alone
     )
@@ -276,7 +271,7 @@ def _whole(comparison: Comparison, survey: _Survey) -> Finding:
             "steps, the order of the data, other ranks, and what comes after the network."
         )
     )
-    blank = sum(row.matched for row in comparison.rows) - survey.compared
+    blank = len(comparison.rows) - alone - survey.compared
     figures = tr(" that have figures ({blank} more have none on either side)", blank=blank) if blank > 0 else ""
     agree = tr_count(
         "The 1 value compared{figures} agrees within its tolerance.",

@@ -9,7 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from msprobe_ms.comparison.model import Comparison, Origin, Row
+import numpy as np
+
+from msprobe_ms.comparison.model import Comparison, Origin
 from msprobe_ms.comparison.pairing.coverage import said_unmatched
 from msprobe_ms.comparison.pairing.fused_modules import compared_as_one
 from msprobe_ms.comparison.pairing.shares import lone_values, paired_with
@@ -194,15 +196,13 @@ def pairing(comparison: Comparison) -> dict[str, object]:
 
 def _explained(comparison: Comparison) -> list[dict[str, object]]:
     """The values that were let pass, grouped by what explains them; of each group the one that deviates most."""
-    groups: dict[str, list[Row]] = {}
-    for row in comparison.rows:
-        if row.explained is not None and (name := row.explained_by):
-            groups.setdefault(name, []).append(row)
+    explained, values = comparison.verdicts.explained, comparison.deviations.values
     found: list[dict[str, object]] = []
-    for name, rows in groups.items():
-        largest = max(rows, key=lambda row: row.deviation or 0.0)
-        at = largest.target.name if largest.target is not None else ""
-        found.append({"by": name, "values": len(rows), "largest": _strict_number(largest.deviation), "at": at})
+    for code, name in enumerate(explained.values):
+        if name and len(places := np.flatnonzero(explained.codes == code)):
+            largest = comparison.rows[places[np.argmax(np.nan_to_num(values[places], nan=0.0, posinf=np.inf))]]
+            at = largest.target.name if largest.target is not None else ""
+            found.append({"by": name, "values": len(places), "largest": _strict_number(largest.deviation), "at": at})
     return found
 
 

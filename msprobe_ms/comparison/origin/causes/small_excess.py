@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msprobe_ms.comparison.model import Row
 from msprobe_ms.comparison.origin.causes.wrong_result import WrongResult
 from msprobe_ms.comparison.origin.nodes import Node
-from msprobe_ms.comparison.origin.propagation import single_layer_excess
+from msprobe_ms.comparison.origin.propagation import DRIFT, may_exceed, single_layer_excess
 from msprobe_ms.comparison.origin.protocols import Found
 
 if TYPE_CHECKING:
@@ -24,10 +24,14 @@ class SmallExcess:
         self._is_later = evidence.is_later
 
     def find(self, node: Node, unexplained: Sequence[Row], walk: Walk) -> Found | None:
-        """The output that is further apart than this layer explains."""
-        if self._is_later or not walk.judges_small_errors(node):
+        """The output that is further apart than this layer explains; once for a module.
+
+        Only before anything that may reach the layer differs by more than a drift.
+        """
+        if self._is_later or not may_exceed(node) or not walk.may_begin_at(node):
             return None
-        excess = single_layer_excess(node, walk.reached.hidden_in(node), updated=self._updated)
+        seen = walk.reached.hidden_in(node)
+        excess = single_layer_excess(node, seen, updated=self._updated) if seen <= DRIFT else None
         if excess is None:
             return None
         row, explained = excess

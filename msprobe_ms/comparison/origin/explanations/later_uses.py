@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
-from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint, norm_of
-from msprobe_ms.comparison.model import Row
+import numpy as np
+import numpy.typing as npt
+
+from msprobe_ms.comparison.fingerprints import Fingerprint, fingerprint
 from msprobe_ms.comparison.origin.nodes import error_ratio
 from msprobe_ms.comparison.origin.protocols import Surveyed
 from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
@@ -20,6 +21,7 @@ from msprobe_ms.comparison.terms import GOLDEN, TARGET, Side
 if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.evidence import Evidence
     from msprobe_ms.comparison.origin.nodes import Node
+    from msprobe_ms.comparison.origin.rows_of_nodes import RowsOfNodes
 
 
 class LaterUses(Surveyed):
@@ -33,21 +35,17 @@ class LaterUses(Surveyed):
 
     def __init__(self, evidence: Evidence) -> None:
         super().__init__(evidence)
-        first = next((place for place, node in enumerate(evidence.nodes) if node.ratio_out > 1), len(evidence.nodes))
-        side = self.side
-        norms = {norm_of(row, side) for _, row in _doubted(evidence.nodes, first, side)}
+        side, rows = self.side, evidence.rows
+        doubted = np.fromiter(_doubted(rows, side), np.intp)
         # By whom each was taken in, and where last in disagreement.
         uses: dict[Fingerprint, list[Node]] = defaultdict(list)
         last_differing: dict[Fingerprint, int] = {}
-        for node in islice(evidence.nodes, first + 1, None):
-            for row in node.pair.rows:
-                if row.state != "input" or norm_of(row, side) not in norms or not row.matched:
-                    continue
-                if key := fingerprint(row, side):
-                    uses[key].append(node)
-                    if error_ratio(row) > 1:
-                        last_differing[key] = node.order
-        for node, row in _doubted(evidence.nodes, first, side) if uses else ():
+        for node, row in rows.at(_taken_in(rows, doubted, side)) if len(doubted) else ():
+            if key := fingerprint(row, side):
+                uses[key].append(node)
+                if error_ratio(row) > 1:
+                    last_differing[key] = node.order
+        for node, row in rows.at(doubted) if uses else ():
             key = fingerprint(row, side)
             if key is None or node.order < last_differing.get(key, -1):
                 continue
@@ -68,14 +66,22 @@ def _is_used_after(node: Node, uses: Sequence[Node]) -> bool:
     return last is not None and last.order > node.order
 
 
-def _doubted(nodes: Sequence[Node], first: int, side: Side) -> Iterator[tuple[Node, Row]]:
-    """The outputs that differ, from the ``first`` node that has any; gone through twice, as they may be millions.
+def _doubted(rows: RowsOfNodes, side: Side) -> Iterator[int]:
+    """The places of the outputs that differ.
 
     Of the golden those that containers have made: what they only pass on may be used later beside what they do.
     """
-    for node in islice(nodes, first, None):
+    for node, start in zip(rows.nodes, rows.starts.tolist(), strict=False):
         if node.ratio_out > 1 and (side is TARGET or any(child.is_module for child in node.children)):
             taken = {fingerprint(row, side) for row in node.rows("input")} if side is GOLDEN else set()
-            for row in node.rows("output"):
-                if error_ratio(row) > 1 and (side is TARGET or fingerprint(row, side) not in taken):
-                    yield node, row
+            for place, row in enumerate(node.pair.rows, start):
+                differs = row.state == "output" and error_ratio(row) > 1
+                if differs and (side is TARGET or fingerprint(row, side) not in taken):
+                    yield place
+
+
+def _taken_in(rows: RowsOfNodes, doubted: npt.NDArray[np.intp], side: Side) -> npt.NDArray[np.intp]:
+    """The places of the inputs behind the first of the doubted that have the norm of one of them."""
+    norms, inputs = rows.norms(side), np.flatnonzero(rows.matched_in("input"))
+    inputs = inputs[inputs > doubted[0]]
+    return inputs[np.isin(norms[inputs], norms[doubted])]

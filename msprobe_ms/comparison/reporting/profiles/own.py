@@ -102,7 +102,7 @@ def judge(comparison: Comparison) -> None:
         is_named = pair.target is not None and pair.target.name in named
         whole = origins.get(pair.target.name) if is_named and pair.target else None
         for row, plain, differs in zip(pair.rows, plainly, differing, strict=False):
-            if plain and not is_named and not row.measured:
+            if plain and not is_named:
                 row.said = _PLAINLY_SAID[_difference(pair, row)] if differs else _AGREES
             else:
                 target = row.target

@@ -1,0 +1,61 @@
+"""Fingerprints of many rows in arrays, a place for each row: as one number each, as there may be millions of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from msprobe_ms.comparison.fingerprints import fingerprint_of
+from msprobe_ms.comparison.row_items import RowItems
+
+#: Odd, so that multiplying loses nothing: the golden ratio, as of 64 bits.
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_HALF = np.uint64(32)
+
+
+def keys_of(items: RowItems) -> npt.NDArray[np.uint64]:
+    """Return a number for the fingerprint of each item, equal where these are; 0 where there is none, or one with NaN.
+
+    Two fingerprints of a million have one number with a chance of 1 in 10⁷.
+    """
+    keys = np.zeros(len(items.numbers), np.uint64)
+    if (table := items.table) is not None:
+        regular = np.flatnonzero(items.regular)
+        numbers = items.numbers[regular]
+        figures = np.frombuffer(table.statistics, np.float64).reshape(-1, 4)[numbers]
+        elements = np.array(table.sizes, np.float64)[np.frombuffer(table.sorts, np.uint32)[numbers]]
+        keys[regular] = _mixed(elements, figures)
+    for place, item in items.others.items():
+        if (found := fingerprint_of(item)) is not None:
+            elements, *figures = ([number_of(part)] for part in found)
+            keys[place] = _mixed(np.array(elements), np.array(figures).T)[0]
+    return keys
+
+
+def norms_of(items: RowItems) -> npt.NDArray[np.float64]:
+    """Return the Norm of each item, the last part of its fingerprint; NaN where there is none."""
+    norms = np.full(len(items.numbers), np.nan)
+    if (table := items.table) is not None:
+        stored = items.stored
+        norms[stored] = np.frombuffer(table.statistics, np.float64)[3::4][items.numbers[stored]]
+        for place in np.flatnonzero((items.numbers >= 0) & ~items.regular).tolist():
+            norms[place] = number_of(table.irregular[int(items.numbers[place])][3])
+    for place, item in items.others.items():
+        norms[place] = number_of(item.norm)
+    return norms
+
+
+def number_of(part: object) -> float:
+    """Return a part of a fingerprint as a number; NaN for what is none."""
+    return float(part) if isinstance(part, (int, float)) else np.nan
+
+
+def _mixed(elements: npt.NDArray[np.float64], figures: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+    """A number for each row of ``elements`` and Max, Min, Mean and Norm."""
+    keys = np.zeros(len(elements), np.uint64)
+    for column in (elements, *figures.T):
+        keys ^= (column + 0.0).view(np.uint64)  # of the two zeros it makes one
+        keys *= _FACTOR
+        keys ^= keys >> _HALF
+    keys[(figures[:, 0] == figures[:, 1]) | np.isnan(figures).any(axis=1)] = 0
+    return keys
