@@ -228,10 +228,10 @@ class _Results:
 
     def __init__(self, rows: RowsOfNodes, side: Side) -> None:
         self._nodes, self._side = rows.nodes, side
-        given, norms = rows.matched_in("output"), rows.norms(side)
-        results = np.flatnonzero(given & ~np.isnan(norms))
-        by_norm = results[np.argsort(norms[results], kind="stable")]
-        self._norms, self._places = norms[by_norm], rows.places[by_norm]
+        results = rows.matched_in("output")
+        norms = rows.norms(side, results)
+        by_norm = np.argsort(norms, kind="stable")[: np.count_nonzero(~np.isnan(norms))]  # NaN stands last
+        self._norms, self._places = norms[by_norm], rows.nodes_of(results[by_norm])
 
     def last_before(self, node: Node, wanted: Fingerprint, above: Container[Node]) -> Node | None:
         """The last call before ``node`` that gave out this tensor, and is none of those ``above``."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -107,10 +106,10 @@ class _Judged:
     """What measuring and the search for origins left in rows, in columns; ``explanations`` are named in it."""
 
     def __init__(self, explained: Coded, deviations: RowDeviations) -> None:
-        judged = deviations.known & ~np.isnan(deviations.held_to)
-        names, codes = _distinct(np.append(0, np.where(judged, explained.codes, 0)))  # the first of all is none
-        self.explanations = [explained.values[name] for name in names]
-        self.explained = codes[1:].astype(np.uint8)
+        codes = np.where(deviations.known & ~np.isnan(deviations.held_to), explained.codes, 0)
+        kept = np.union1d(0, np.flatnonzero(np.bincount(codes)))  # 0 is none
+        self.explanations = [explained.values[code] for code in kept]
+        self.explained = np.searchsorted(kept, codes).astype(np.uint8)
         self.flags = np.where(deviations.differs, DIFFERS, 0).astype(np.uint8)
         self.flags[self.explained > 0] |= EXPLAINED
         self.flags[deviations.misrecorded] |= MISRECORDED
@@ -120,7 +119,7 @@ class _Judged:
         self.tolerance = np.array(told, np.uint16)[codes]
 
 
-def _distinct(numbers: npt.NDArray[Any]) -> tuple[list[Any], npt.NDArray[np.intp]]:
+def _distinct(numbers: npt.NDArray[np.float64]) -> tuple[list[float], npt.NDArray[np.intp]]:
     """The numbers that there are, in the order in which they come first, and the place of each among them."""
     found, first, codes = np.unique(numbers, return_index=True, return_inverse=True)
     order = np.argsort(first)

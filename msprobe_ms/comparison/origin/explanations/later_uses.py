@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from msprobe_ms.comparison.origin.rows_of_nodes import RowsOfNodes
 
 
+#: Inputs that are looked at together: all at once would take a twentieth of the memory of their comparison.
+_AT_ONCE = 16_384
+
+
 class LaterUses(Surveyed):
     """Outputs that differ and that later nodes took in, each time in agreement: same size, same four statistics.
 
@@ -82,6 +86,10 @@ def _doubted(rows: RowsOfNodes, side: Side) -> Iterator[int]:
 
 def _taken_in(rows: RowsOfNodes, doubted: npt.NDArray[np.intp], side: Side) -> npt.NDArray[np.intp]:
     """The places of the inputs behind the first of the doubted that have the norm of one of them."""
-    norms, inputs = rows.norms(side), np.flatnonzero(rows.matched_in("input"))
-    inputs = inputs[inputs > doubted[0]]
-    return inputs[np.isin(norms[inputs], norms[doubted])]
+    inputs, known = rows.matched_in("input"), np.unique(rows.norms(side, doubted))
+    inputs, found = inputs[np.searchsorted(inputs, doubted[0]) :], [inputs[:0]]
+    for start in range(0, len(inputs), _AT_ONCE):
+        some = inputs[start : start + _AT_ONCE]
+        norms = rows.norms(side, some)
+        found.append(some[known.take(np.searchsorted(known, norms), mode="clip") == norms])
+    return np.concatenate(found)

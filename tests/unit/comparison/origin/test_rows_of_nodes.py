@@ -31,7 +31,7 @@ def rows_of(*, with_sides: bool) -> RowsOfNodes:
 def test_rows_stand_in_the_order_of_their_nodes() -> None:
     for rows in (rows_of(with_sides=False), rows_of(with_sides=True)):
         assert rows.starts.tolist() == [0, 2, 5]
-        assert rows.places.tolist() == [0, 0, 1, 1, 1]
+        assert rows.nodes_of(np.arange(5)).tolist() == [0, 0, 1, 1, 1]
         found = list(rows.at(np.array([1, 2, 4])))
         assert [each.module for each, _ in found] == ["a", "c", "c"]
         assert [row is each.pair.rows[place] for (each, row), place in zip(found, (1, 0, 2), strict=True)] == [True] * 3
@@ -39,16 +39,17 @@ def test_rows_stand_in_the_order_of_their_nodes() -> None:
 
 def test_states_and_norms_are_those_of_the_rows() -> None:
     for rows in (rows_of(with_sides=False), rows_of(with_sides=True)):
-        assert np.flatnonzero(rows.matched_in("input")).tolist() == [0, 2, 3]
-        assert np.flatnonzero(rows.matched_in("output")).tolist() == [1, 4]
+        assert rows.matched_in("input").tolist() == [0, 2, 3]
+        assert rows.matched_in("output").tolist() == [1, 4]
         for side in (TARGET, GOLDEN):
             expected = [norm_of(row, side) for each in rows.nodes for row in each.pair.rows]
-            assert rows.norms(side).tolist() == expected == [2.0, 2.0, 7.0, 7.0, 7.0]
-            first, _, last, *_ = rows.keys(side).tolist()
-            assert first and last and first != last
+            assert rows.norms(side, np.arange(5)).tolist() == expected == [2.0, 2.0, 7.0, 7.0, 7.0]
+            (first, mine), (last, others) = rows.keys(side)
+            assert (first.module, len(mine), last.module, len(others)) == ("a", 2, "c", 3)
+            assert mine[0] and others[0] and mine[0] != others[0]
 
 
 def test_no_nodes_have_no_rows() -> None:
     rows = Evidence([]).rows
     assert rows.starts.tolist() == [0]
-    assert not len(rows.norms(TARGET)) and not len(rows.matched_in("input"))
+    assert not list(rows.keys(TARGET)) and not len(rows.matched_in("input"))
