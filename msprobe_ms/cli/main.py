@@ -70,6 +70,7 @@ def _command(arguments: Sequence[str], *, own: bool) -> int | Callable[[], int]:
     if options.command is None:
         parser.print_help()
         return FAILED
+    options.own = own
     if own and options.command == "compare":
         return_large_arrays()
     try:

@@ -30,14 +30,12 @@ from msprobe_ms.comparison.pairing.coverage import (
 )
 from msprobe_ms.comparison.pairing.fused_modules import join_fused
 from msprobe_ms.comparison.pairing.pairs import pair
-from msprobe_ms.comparison.pairing.rules.data import write_pairing
 from msprobe_ms.comparison.pairing.rules.files import Mappings
 from msprobe_ms.comparison.pairing.shares import shares_of
-from msprobe_ms.comparison.reporting.advisor import write_advice
-from msprobe_ms.comparison.reporting.files import write_summary, write_tables
 from msprobe_ms.comparison.reporting.profiles import judge
 from msprobe_ms.comparison.reporting.profiles.base import Profile
 from msprobe_ms.comparison.reporting.thresholds import Thresholds
+from msprobe_ms.comparison.reports import write_reports
 from msprobe_ms.comparison.row_items import RowItems
 from msprobe_ms.comparison.terms import Mode, Verdict
 from msprobe_ms.dump.model import Dump
@@ -253,11 +251,12 @@ def compare_one(
     *,
     one_of_many: bool = False,
     after: int | None = None,
+    forks: bool = False,
 ) -> Outcome:
     """Compare two dumps and write their reports, whose names end with ``suffix``.
 
-    ``one_of_many`` and ``after`` as in ``compare_dumps``. Raises MsprobeError: what cannot be read,
-    paired or written.
+    ``one_of_many`` and ``after`` as in ``compare_dumps``; ``forks``: this process may be forked, as no thread of
+    somebody else runs in it. Raises MsprobeError: what cannot be read, paired or written.
     """
     ours = read_dump(target)
     theirs = read_dump(golden, like=ours)
@@ -276,26 +275,11 @@ def compare_one(
     del earlier  # which holds dumps
     proposed = _proposed_mapping(ours, theirs, comparison.pairs, options.mappings.layer)
     comparison.mapped = replace(comparison.mapped, found=bool(aligned), proposed=proposed)
-    tables = write_tables(
-        comparison, options.report, output, timestamp,
-        csv=options.csv, stack=options.stack, name_suffix=suffix,
-    )  # fmt: skip
-    files = [*aligned, *tables, *write_pairing(comparison.pairs, output, timestamp, suffix)]
-    # Where nothing was compared there is nothing to advise; 1.1.0 would say that all is well.
-    if options.advice and any(row.matched for row in comparison.rows):
-        form = options.advice_form
-        files.append(write_advice(comparison, output, timestamp, suffix, profile=options.profile, form=form))
-    if options.html:
-        from msprobe_ms.comparison.page.report import write_report  # here, as few comparisons of Python's write it
-
-        # Of several pairs the mappings that were found may yet become one; the page over all of them is written last.
-        others = [*files[len(aligned) :], output / f"compare_report_{timestamp}.html"] if one_of_many else list(files)
-        told = Outcome(suffix.removeprefix("_"), ours, theirs, comparison, others)
-        all_rows, stacks = options.html_rows == "all", options.html_stacks
-        files.insert(0, write_report(told, output, timestamp, suffix, all_rows=all_rows, stacks=stacks))
+    outcome = Outcome(suffix.removeprefix("_"), ours, theirs, comparison, aligned)
     dumps = {"target": target, "golden": golden}
-    files.append(write_summary(comparison, output, timestamp, suffix, files=files, dumps=dumps))
-    return Outcome(suffix.removeprefix("_"), ours, theirs, comparison, files)
+    return write_reports(
+        outcome, options, output, timestamp, suffix, dumps=dumps, one_of_many=one_of_many, forks=forks
+    )  # fmt: skip
 
 
 def _proposed_mapping(

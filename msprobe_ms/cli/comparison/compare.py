@@ -141,7 +141,8 @@ def _compare_one(pair: DumpPair, sides: Sides, settings: Options, options: argpa
 
     output = output_folder(options)
     with claimed_timestamp(output) as timestamp:
-        outcome = compare_one(pair.target, pair.golden, output, settings, timestamp)
+        forks = options.own and not settings.algorithms  # which are code of the user's that may have begun threads
+        outcome = compare_one(pair.target, pair.golden, output, settings, timestamp, forks=forks)
     # As the user named them, where that names these two alone.
     named = (sides.target, sides.golden) if sides.ranks is None and sides.steps is None else (pair.target, pair.golden)
     print_verdict(verdict_lines(outcome, settings.command(*named)))

@@ -61,7 +61,7 @@ def write_tables(
 
     :raises UsageError: the folder cannot be written
     """
-    path = folder / f"compare_result{name_suffix}_{timestamp}.{'csv' if csv else 'xlsx'}"
+    path = table_path(folder, timestamp, name_suffix, csv=csv)
     if csv:
         columns = profile.columns(comparison.mode, stack=stack)
         with writing(path) as file:
@@ -71,6 +71,11 @@ def write_tables(
         titles, rows = table(comparison, profile, stack=stack)
         write_table(path, titles, rows, profile.colours, legend=profile.legend(titles))
     return [path]
+
+
+def table_path(folder: Path, timestamp: str, name_suffix: str = "", *, csv: bool = False) -> Path:
+    """Return where the table of a comparison is written."""
+    return folder / f"compare_result{name_suffix}_{timestamp}.{'csv' if csv else 'xlsx'}"
 
 
 def table(comparison: Comparison, profile: Profile, *, stack: bool = False) -> tuple[list[str], Iterator[ColouredRow]]:

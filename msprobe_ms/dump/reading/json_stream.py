@@ -94,16 +94,20 @@ class _Damage(Exception):
     """What is wrong with the text, and where."""
 
 
+def _decoder() -> Callable[..., str]:
+    return codecs.getincrementaldecoder("utf-8-sig")("surrogatepass").decode
+
+
 class _Text:
     """The text of a file from ``place`` on, as far as it has been read."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._decode = codecs.getincrementaldecoder("utf-8-sig")("surrogatepass").decode
+        self._decode = _decoder()
         self._scan = json.JSONDecoder().raw_decode
         self._ended = False
-        #: Lines that were dropped, and characters of the line that was being read then.
-        self._lines, self._column = 0, 0
+        #: How many characters were dropped.
+        self._dropped = 0
         #: Where the last value ends, what lies between it and the key behind it, and whether that was searched for.
         self._end, self._between, self._searched = 0, "", False
         #: Bytes to read at a time.
@@ -203,7 +207,7 @@ class _Text:
         raw = self._file.read(max(at_least, _GROWTH * len(rest)))
         self._ended = not raw
         self._end, self._searched = 0, False
-        self._lines, self._column = self._position(self.place)
+        self._dropped += self.place
         try:
             self.text, self.place = rest + self._decode(raw, final=self._ended), 0
         except UnicodeDecodeError as error:
@@ -226,9 +230,19 @@ class _Text:
         )
 
     def _position(self, place: int) -> tuple[int, int]:
-        newlines = self.text.count("\n", 0, place)
-        start = self.text.rfind("\n", 0, place) + 1
-        return self._lines + newlines, place - start + (0 if newlines else self._column)
+        """The line and column of a place, from 0: read anew, as hardly any file is damaged."""
+        line, column, left, decode = 0, 0, self._dropped + place, _decoder()
+        self._file.seek(0)
+        while left and (raw := self._file.read(_BLOCK)):
+            try:
+                text = decode(raw)[:left]
+            except UnicodeDecodeError as error:
+                text = error.object[: error.start].decode("utf-8-sig", "surrogatepass")[:left]
+                left = len(text)
+            newlines = text.count("\n")
+            line, column = line + newlines, len(text) - text.rfind("\n") - 1 + (0 if newlines else column)
+            left -= len(text)
+        return line, column
 
 
 def _object(text: _Text, opened: str | None, taker: Taker | None, holder: str = "") -> Iterator[Member]:

@@ -99,6 +99,19 @@ def test_what_follows_the_object_is_damage(tmp_path: Path, block: int) -> None:
         list(members(path))
 
 
+def test_the_place_of_damage_is_that_in_the_file(tmp_path: Path, block: int) -> None:
+    @given(st.lists(st.sampled_from((", ", "é", "\n ", "\n", "\ud800", "𝄞", "x" * 9)), max_size=30), st.booleans())
+    def check(parts: list[str], marked: bool) -> None:
+        before = '{"a": 1,' + "".join(" " if part != "\n" else part for part in parts)
+        before += json.dumps("".join(parts), ensure_ascii=False) + ":"
+        with pytest.raises(DamagedFileError) as caught:
+            read(tmp_path / "a.json", ("\ufeff" if marked else "") + before + "}")
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        assert f"line {line}, column {column}: expected a value" in str(caught.value)
+
+    check()
+
+
 def test_text_that_is_no_unicode_names_its_place(tmp_path: Path, block: int) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b'{"a": 1,\n "b": "\xff"}')
