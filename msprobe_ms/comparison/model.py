@@ -432,10 +432,11 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One comparison and the files that tell of it."""
+    """One comparison and the files that tell of it; ``facts``: what was compared and what not, once it was said."""
 
     title: str
     target: Dump
     golden: Dump
     comparison: Comparison
     files: list[Path]
+    facts: Sequence[str] | None = None

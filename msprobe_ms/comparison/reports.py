@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msprobe_ms.comparison.model import Outcome
 from msprobe_ms.comparison.pairing.rules.data import write_pairing
 from msprobe_ms.comparison.reporting.advisor import write_advice
+from msprobe_ms.comparison.reporting.facts import fact_lines
 from msprobe_ms.comparison.reporting.files import table_path, write_summary, write_tables
 from msprobe_ms.support.forked import beside
 
@@ -58,6 +59,7 @@ def write_reports(
             # Of several pairs the mappings that were found may yet become one; the page over all is written last.
             page = output / f"compare_report_{timestamp}.html"
             others = [*files[len(outcome.files) :], page] if one_of_many else list(files)
+            outcome = replace(outcome, facts=tuple(fact_lines(outcome)))
             told = replace(outcome, files=others)
             all_rows, stacks = options.html_rows == "all", options.html_stacks
             files.insert(0, write_report(told, output, timestamp, suffix, all_rows=all_rows, stacks=stacks))

@@ -34,6 +34,9 @@ _NAMED = 2
 
 def fact_lines(outcome: Outcome) -> Iterator[str]:
     """Say what was compared, and what could not be and why."""
+    if outcome.facts is not None:
+        yield from outcome.facts
+        return
     comparison = outcome.comparison
     yield pairing_line(comparison)
     yield from _lone_functions_lines(comparison.shares)
