@@ -27,21 +27,21 @@ def fill_inheritance(rows: RowsOfNodes, origins: Mapping[Node, Origin], lacking:
     sources: dict[Node, str] = {}
     made: dict[int, str] = {}
     latest = ""
-    for node, keys in rows.keys(TARGET):
+    for node, keys, start in rows.keys(TARGET):
         largest = max(node.ratio_in, node.ratio_parameters, node.ratio_out, node.ratio_without_effect)
         if largest <= 1 and node not in origins:
             continue
         if node in origins:
             source = latest = node.name
         else:
-            source = _around(node, origins) or _taken(node, made, keys) or _inside(node, sources) or latest
+            source = _around(node, origins) or _taken(node, made, keys, start) or _inside(node, sources) or latest
             source = source or (branch if node.is_backward else "")
         sources[node] = source
-        for row, key in zip(node.pair.rows, keys, strict=True):
+        for place, row in enumerate(node.pair.rows, start):
             if error_ratio(row) > 1:
                 if node not in origins or _follows(row, node, origins[node]):
                     row.inherited_from = source
-                if key and row.state == "output":
+                if row.state == "output" and (key := keys[place]):
                     made[key] = source
 
 
@@ -64,10 +64,10 @@ def _around(node: Node, origins: Mapping[Node, Origin]) -> str:
     return next((up.name for up in node.ancestors() if up in origins), "")
 
 
-def _taken(node: Node, made: Mapping[int, str], keys: Sequence[int]) -> str:
-    """``keys``: those of its rows; ``made`` has none that is 0."""
-    for row, key in zip(node.pair.rows, keys, strict=True) if made else ():
-        if row.state == "input" and (source := made.get(key)) is not None and error_ratio(row) > 1:
+def _taken(node: Node, made: Mapping[int, str], keys: Sequence[int], start: int) -> str:
+    """``keys``: from ``start`` on those of its rows; ``made`` has none that is 0."""
+    for place, row in enumerate(node.pair.rows, start) if made else ():
+        if row.state == "input" and (source := made.get(keys[place])) is not None and error_ratio(row) > 1:
             return source
     return ""
 

@@ -231,7 +231,7 @@ class _Results:
         results = rows.matched_in("output")
         norms = rows.norms(side, results)
         by_norm = np.argsort(norms, kind="stable")[: np.count_nonzero(~np.isnan(norms))]  # NaN stands last
-        self._norms, self._places = norms[by_norm], rows.nodes_of(results[by_norm])
+        self._norms, self._places = norms[by_norm], rows.nodes_of(results)[by_norm]
 
     def last_before(self, node: Node, wanted: Fingerprint, above: Container[Node]) -> Node | None:
         """The last call before ``node`` that gave out this tensor, and is none of those ``above``."""

@@ -174,7 +174,8 @@ class Walk:
             return handed_on
         by_settings = self.settings.limit(row, node, agreed_at_first=self.agreed_at_first(row))
         limits = handed_on, by_settings, self._wrong_at_first.limit(row, node)
-        return min((each for each in limits if each is not None), default=None)
+        known = [each for each in limits if each is not None]
+        return min(known) if known else None
 
     def _handed_on(self, row: Row, node: Node) -> float | None:
         """The deviation of a value that is an earlier result on the golden side, and should be on the target side."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
+from functools import cache
 
 from msprobe_ms.arrays.dtypes import parse_dtype
 from msprobe_ms.comparison.model import Pair, Row, Tables
@@ -78,8 +79,12 @@ def pair(target: Dump, golden: Dump, mappings: Mappings, *, fuzzy: bool = False)
 def _lone(target: Dump, golden: Dump) -> Callable[[Entry], bool]:
     """What tells an entry that is none of what the other side lacks: not every dump holds losses and updates."""
     losses = DEBUG not in (target.level, golden.level)
-    updates = not all(any(is_update(entry.parsed) for entry in dump.entries.values()) for dump in (target, golden))
-    return lambda entry: (losses and is_loss(entry.parsed)) or (updates and is_update(entry.parsed))
+
+    @cache
+    def updates_are_alone() -> bool:
+        return not all(any(is_update(entry.parsed) for entry in dump.entries.values()) for dump in (target, golden))
+
+    return lambda entry: (losses and is_loss(entry.parsed)) or (is_update(entry.parsed) and updates_are_alone())
 
 
 #: What two entries are, their statistics apart; the places of the items that stand beside each other, and states.

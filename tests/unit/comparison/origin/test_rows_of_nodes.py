@@ -44,9 +44,9 @@ def test_states_and_norms_are_those_of_the_rows() -> None:
         for side in (TARGET, GOLDEN):
             expected = [norm_of(row, side) for each in rows.nodes for row in each.pair.rows]
             assert rows.norms(side, np.arange(5)).tolist() == expected == [2.0, 2.0, 7.0, 7.0, 7.0]
-            (first, mine), (last, others) = rows.keys(side)
-            assert (first.module, len(mine), last.module, len(others)) == ("a", 2, "c", 3)
-            assert mine[0] and others[0] and mine[0] != others[0]
+            (first, keys, start), (last, others, behind) = rows.keys(side)
+            assert (first.module, start, last.module, behind) == ("a", 0, "c", 2)
+            assert keys[start] and others[behind] and keys[start] != others[behind]
 
 
 def test_no_nodes_have_no_rows() -> None:
