@@ -37,7 +37,7 @@ from msprobe_ms.cli.weights import add_compare_weights
 from msprobe_ms.compat.neighbour import warn_of_conflict
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.log import warn_of_language
-from msprobe_ms.support.process import return_large_arrays, skip_last_garbage_collection
+from msprobe_ms.support.process import begin_no_threads, return_large_arrays, skip_last_garbage_collection
 from msprobe_ms.support.text import for_terminal
 from msprobe_ms.support.translation import speaking, tr, translated
 
@@ -73,6 +73,7 @@ def _command(arguments: Sequence[str], *, own: bool) -> int | Callable[[], int]:
     options.own = own
     if own and options.command == "compare":
         return_large_arrays()
+        begin_no_threads()
     try:
         status: int | Callable[[], int] = options.run(options)
     except MsprobeError as error:

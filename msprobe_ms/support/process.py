@@ -182,9 +182,9 @@ def no_garbage_collection() -> Iterator[None]:
         yield
 
 
-#: What mallopt of glibc calls the size from which on memory is asked of the system piece by piece.
-_MMAP_THRESHOLD = -3
-_TRIM_THRESHOLD = -1
+#: What mallopt of glibc calls the size from which on memory is asked of the system piece by piece, and the size from
+#: which on what is free behind all that is used is given back.
+_MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1
 #: Bytes from which on an array is one such piece.
 _LARGE = 1 << 20
 
@@ -194,12 +194,21 @@ def return_large_arrays() -> None:
     """Have this process give the memory of large arrays back to the system as soon as they are freed.
 
     glibc keeps more and more of it, the larger the arrays are that were freed: 25 MB where a million rows are compared.
+    Of smaller pieces it keeps a few million bytes: to ask for them again and again takes a thirtieth of a comparison.
     Nothing where the C library is another one.
     """
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.mallopt(_MMAP_THRESHOLD, _LARGE)
         library.mallopt(_TRIM_THRESHOLD, 4 * _LARGE)
+
+
+def begin_no_threads() -> None:
+    """Have numpy, which is yet to be imported, begin no threads for linear algebra, unless the user asks for some.
+
+    They wait busily for a tenth of a second, and a process of one thread may be forked.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @cache

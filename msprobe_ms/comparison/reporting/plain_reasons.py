@@ -35,18 +35,22 @@ class PlainReason:
 def reasons_of(comparison: Comparison, places: npt.NDArray[np.intp]) -> list[str]:
     """Return the reasons of the rows at these places in English, "" for none."""
     verdicts, deviations, rows = comparison.verdicts, comparison.deviations, comparison.rows
-    reasons = verdicts.reasons.at(places)
-    if all(isinstance(reason, str) for reason in reasons):
-        return reasons
+    found, codes = verdicts.reasons.at(places), verdicts.reasons.codes[places]
+    made = np.array([not isinstance(reason, str) for reason in verdicts.reasons.values], np.bool_)
+    if not len(left := np.flatnonzero(made[codes])):
+        return found
     ends: dict[tuple[PlainReason, float, str], str] = {}
-    values, bounds = deviations.values[places].tolist(), deviations.held_to[places].tolist()
-    said = zip(reasons, values, bounds, verdicts.inherited.at(places), places.tolist(), strict=True)
-    found = []
-    for reason, value, bound, source, place in said:
+    chosen = places[left]
+    values, bounds = deviations.values[chosen].tolist(), deviations.held_to[chosen].tolist()
+    for place, value, bound, source in zip(
+        left.tolist(), values, bounds, verdicts.inherited.at(chosen), strict=True
+    ):  # fmt: skip
+        reason = found[place]
         if isinstance(reason, PlainReason):
             key = reason, bound, source
             if (end := ends.get(key)) is None:
                 end = ends[key] = reason.end(bound, source)
-            reason = f"{reason.beginning}{value:.3g}{end}"
-        found.append(reason if isinstance(reason, str) else reason(rows[place]))
+            found[place] = f"{reason.beginning}{value:.3g}{end}"
+        else:
+            found[place] = reason(rows[places[place]])
     return found
