@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import numpy.typing as npt
 
@@ -45,8 +47,11 @@ def norms_of(items: RowItems) -> npt.NDArray[np.float64]:
 
 
 def number_of(part: object) -> float:
-    """Return a part of a fingerprint as a number; NaN for what is none."""
-    return float(part) if isinstance(part, (int, float)) else np.nan
+    """Return a part of a fingerprint as a number; NaN for what is none, or is larger than any."""
+    with suppress(OverflowError):
+        if isinstance(part, (int, float)):
+            return float(part)
+    return np.nan
 
 
 def _mixed(elements: npt.NDArray[np.float64], figures: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:

@@ -17,7 +17,7 @@ from msprobe_ms.comparison.terms import Side
 
 #: Nodes whose rows are looked at together: all at once would take a tenth of the memory of their comparison.
 _AT_ONCE = 4096
-
+#: The codes of the states that are asked for.
 _STATES = {"input": 1, "output": 2}
 
 

@@ -76,3 +76,10 @@ def test_norms_are_those_of_the_items() -> None:
     for held in (in_table(*items), by_themselves(*items)):
         told = [None if norm != norm else norm for norm in norms_of(held).tolist()]
         assert told == expected
+
+
+def test_a_whole_number_beyond_all_floats_is_none() -> None:
+    huge = item(4, 10**400, 0, 1, 10**400)
+    for held in (in_table(huge), by_themselves(huge)):
+        assert keys_of(held).tolist() == [0]
+        assert math.isnan(norms_of(held)[0])
