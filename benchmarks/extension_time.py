@@ -60,6 +60,7 @@ def measure(framework: str, level: str, rounds: int, folder: str) -> dict[str, A
                 times[way].append((time.perf_counter() - wall, time.process_time() - cpu))
             for dump in Path(folder).iterdir():
                 shutil.rmtree(dump)
+    one_pass._figures = built
     found: dict[str, Any] = {"framework": framework, "level": level, "rounds": rounds}
     for place, clock in enumerate(("wall", "cpu")):
         for word, choose in (("median", statistics.median), ("least", min)):
