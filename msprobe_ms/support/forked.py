@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from msprobe_ms.support.process import end_with_parent
+
 
 @contextmanager
 def beside(work: Callable[[], object], *, forks: bool) -> Iterator[None]:
@@ -39,6 +41,7 @@ def _forked(work: Callable[[], object]) -> int | None:
         return child
     status = 1
     try:
+        end_with_parent()
         work()
         status = 0
     finally:

@@ -6,6 +6,7 @@ import atexit
 import ctypes
 import gc
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from errno import EBADF
@@ -165,6 +166,13 @@ def _close_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_close_in_child)
+
+
+def end_with_parent() -> None:
+    """Have Linux end this process with the one that began it."""
+    set_parent_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
 
 @contextmanager

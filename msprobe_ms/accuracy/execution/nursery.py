@@ -8,7 +8,6 @@ hand over another control socket, for another child beside its own.
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import select
@@ -22,6 +21,8 @@ from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple, NoReturn
+
+from msprobe_ms.support.process import end_with_parent
 
 #: What a nursery says over a control socket once it has imported everything.
 READY = b"ready"
@@ -120,7 +121,7 @@ def _be_child(connection: Connection, serve: Callable[[Connection], None]) -> No
     status = 1
     try:
         os.setsid()
-        end_with_parent()
+        end_with_parent()  # an API that hangs would outlive it
         _end_first()
         serve(connection)
         status = 0
@@ -130,13 +131,6 @@ def _be_child(connection: Connection, serve: Callable[[Connection], None]) -> No
         traceback.print_exc()
     finally:
         os._exit(status)
-
-
-def end_with_parent() -> None:
-    """Have Linux end this process with the one that began it: an API that hangs would outlive it."""
-    set_parent_death_signal = 1  # PR_SET_PDEATHSIG of prctl(2)
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(set_parent_death_signal, signal.SIGKILL)
 
 
 def _end_first() -> None:

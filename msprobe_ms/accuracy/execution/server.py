@@ -17,12 +17,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from msprobe_ms.accuracy.execution.messages import Answer, Describe, Described, Raised, Ran, Refused, Request, Role
-from msprobe_ms.accuracy.execution.nursery import end_with_parent, keep
+from msprobe_ms.accuracy.execution.nursery import keep
 from msprobe_ms.accuracy.execution.roles import finder
 from msprobe_ms.accuracy.execution.runnable import Find
 from msprobe_ms.accuracy.judging.reasons import NO_GRADIENT, NO_KERNEL
 from msprobe_ms.frameworks import runner_class
 from msprobe_ms.frameworks.api_calls import ApiOutcome, NoGradientError, NoKernelError
+from msprobe_ms.support.process import end_with_parent
 from msprobe_ms.support.text import printable
 from msprobe_ms.support.translation import tr
 

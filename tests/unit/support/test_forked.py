@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -99,3 +102,27 @@ def test_where_no_child_can_be_made_it_is_done_here(tmp_path: Path, monkeypatch:
     with beside(work, forks=True):
         assert work.done_by == []
     assert work.done_by == ["here"]
+
+
+ENDS = """
+import os, signal, sys, time
+from pathlib import Path
+from msprobe_ms.support.forked import beside
+
+def work():
+    Path(sys.argv[1]).touch()
+    time.sleep(0.3)
+    Path(sys.argv[2]).touch()
+
+with beside(work, forks=True):
+    while not Path(sys.argv[1]).exists():
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.processes
+def test_a_child_ends_with_the_process_that_it_works_beside(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", ENDS, tmp_path / "begun", tmp_path / "done"], check=False)
+    time.sleep(0.6)
+    assert [each.name for each in tmp_path.iterdir()] == ["begun"]
