@@ -124,9 +124,9 @@ class AgreeingResults(Surveyed):
 
     def _drifted(self, node: Node) -> float:
         """The deviation that results may have because something before them has drifted beyond its tolerance."""
-        given = self._given.before(node)
-        tolerances = (row.tolerance or 0.0 for row in node.rows(*RESULTS)) if given > 1 else ()
-        return DRIFT * given * max(tolerances, default=0.0)
+        if (given := self._given.before(node)) <= 1:
+            return 0.0
+        return DRIFT * given * max((row.tolerance or 0.0 for row in node.rows(*RESULTS)), default=0.0)
 
     def _rows(self, nodes: Iterable[Node]) -> Iterator[tuple[Row, Node]]:
         """The rows of these nodes that differ by far more than a drift; there may be a million."""
