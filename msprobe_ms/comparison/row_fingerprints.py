@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import math
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ _HALF = np.uint64(32)
 
 
 def keys_of(items: RowItems) -> npt.NDArray[np.uint64]:
-    """Return a number for the fingerprint of each item, equal where these are; 0 where there is none, or one with NaN.
+    """Return a number for the fingerprint of each item, equal where these are; 0 where there is none. All NaN are one.
 
     They have 60 bits, for which an integer of Python takes 32 bytes and not 48. That two of a million fingerprints have
     one number has a chance of 1 in 10⁶.
@@ -25,7 +25,8 @@ def keys_of(items: RowItems) -> npt.NDArray[np.uint64]:
     if (table := items.table) is not None:
         rows = np.flatnonzero(items.regular)
         figures = np.frombuffer(table.statistics, np.float64).reshape(-1, 4)[items.numbers[rows]]
-        keys[rows] = _mixed(np.array(table.sizes, np.float64)[items.sorts[rows]], figures)
+        sizes = np.array([number_of(size) for size in table.sizes])
+        keys[rows] = _mixed(sizes[items.sorts[rows]], figures)
     for place, item in items.others.items():
         if (found := fingerprint_of(item)) is not None:
             elements, *figures = ([number_of(part)] for part in found)
@@ -47,19 +48,22 @@ def norms_of(items: RowItems) -> npt.NDArray[np.float64]:
 
 
 def number_of(part: object) -> float:
-    """Return a part of a fingerprint as a number; NaN for what is none, or is larger than any."""
-    with suppress(OverflowError):
-        if isinstance(part, (int, float)):
-            return float(part)
-    return np.nan
+    """Return a part of a fingerprint as a number: infinity for what is larger than any, NaN for what is none."""
+    if not isinstance(part, (int, float)):
+        return math.nan
+    try:
+        return float(part)
+    except OverflowError:
+        return math.inf if part > 0 else -math.inf
 
 
 def _mixed(elements: npt.NDArray[np.float64], figures: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
     """A number for each row of ``elements`` and Max, Min, Mean and Norm."""
     keys = np.zeros(len(elements), np.uint64)
     for column in (elements, *figures.T):
-        keys ^= (column + 0.0).view(np.uint64)  # of the two zeros it makes one
+        # Of two zeros, and of all NaN, is made one.
+        keys ^= np.where(np.isnan(column), np.nan, column + 0.0).view(np.uint64)
         keys *= _FACTOR
         keys ^= keys >> _HALF
-    keys[(figures[:, 0] == figures[:, 1]) | np.isnan(figures).any(axis=1)] = 0
+    keys[figures[:, 0] == figures[:, 1]] = 0
     return keys >> np.uint64(4)

@@ -216,7 +216,8 @@ def begin_no_threads() -> None:
 
     They wait busily for a tenth of a second, and a process of one thread may be forked.
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if os.environ.keys().isdisjoint(("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")):
+        os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 
 @cache

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -254,10 +255,7 @@ def _write_xlsx(
     colours: Mapping[RowColour, str],
     legend: Iterable[LegendLine],
 ) -> None:
-    import xlsxwriter  # here, as a csv needs none of it
-
-    # constant_memory: each row goes to disk as it is made; text is never read as formula, number or link.
-    with xlsxwriter.Workbook(file, {"constant_memory": True}) as book:
+    with _workbook(file) as book:
         formats = {colour: book.add_format({"bg_color": f"#{rgb}"}) for colour, rgb in colours.items()}
         header = book.add_format({"bold": True, "text_wrap": True, "valign": "top"})
         sheet, number, opened = _new_sheet(book, titles, header), 0, False
@@ -272,6 +270,32 @@ def _write_xlsx(
             _write_row(sheet, number, row, formats.get(colour))
         _finish_sheet(sheet, number, len(titles))
         _write_legend(book, legend, formats, header)
+
+
+@contextmanager
+def _workbook(file: BinaryIO) -> Iterator[xlsxwriter.Workbook]:
+    """A workbook whose rows go to disk one by one; text is never read as formula, number or link. Raises OSError."""
+    import xlsxwriter  # here, as a csv needs none of it
+    from xlsxwriter.exceptions import FileCreateError
+
+    outlet = _Outlet(file)
+    try:
+        with xlsxwriter.Workbook(outlet, {"constant_memory": True}) as book:
+            yield book
+    except FileCreateError as error:
+        raise OSError(*getattr(error.args[0], "args", (str(error),))) from error
+    finally:
+        outlet.file = io.BytesIO()
+
+
+class _Outlet:
+    """Stands for a file before zipfile, which writes the end of an archive that failed once it is freed: in nothing."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
 
 
 def _new_sheet(book: xlsxwriter.Workbook, titles: Sequence[str], header: Format) -> Worksheet:

@@ -237,7 +237,8 @@ class _Text:
             try:
                 text = decode(raw)[:left]
             except UnicodeDecodeError as error:
-                text = error.object[: error.start].decode("utf-8-sig", "surrogatepass")[:left]
+                begins = "utf-8-sig" if left == self._dropped + place else "utf-8"
+                text = error.object[: error.start].decode(begins, "surrogatepass")[:left]
                 left = len(text)
             newlines = text.count("\n")
             line, column = line + newlines, len(text) - text.rfind("\n") - 1 + (0 if newlines else column)

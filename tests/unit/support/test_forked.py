@@ -126,3 +126,37 @@ def test_a_child_ends_with_the_process_that_it_works_beside(tmp_path: Path) -> N
     subprocess.run([sys.executable, "-c", ENDS, tmp_path / "begun", tmp_path / "done"], check=False)
     time.sleep(0.6)
     assert [each.name for each in tmp_path.iterdir()] == ["begun"]
+
+
+INTERRUPTED = """
+import os, signal, sys, time
+from pathlib import Path
+from msprobe_ms.support.files import replacing
+from msprobe_ms.support.forked import beside
+
+def work():
+    with replacing(Path(sys.argv[1], "table")) as file:
+        Path(sys.argv[1], "begun").touch()
+        time.sleep(60)
+
+with beside(work, forks=True):
+    while not Path(sys.argv[1], "begun").exists():
+        time.sleep(0.01)
+    if sys.argv[2] == "body":
+        os.kill(os.getpid(), signal.SIGINT)
+    elif sys.argv[2] == "group":
+        os.killpg(0, signal.SIGINT)
+    else:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("where", ["body", "group", "wait"])
+def test_an_interrupted_child_takes_back_what_it_had_begun(tmp_path: Path, where: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, tmp_path, where], capture_output=True, timeout=30, start_new_session=True
+    )
+    assert b"KeyboardInterrupt" in ended.stderr
+    assert [each.name for each in tmp_path.iterdir()] == ["begun"]

@@ -6,10 +6,12 @@ import csv
 import io
 import json
 import os
+import resource
 import struct
 import tempfile
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +254,21 @@ def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> N
             write(comparison, file / "below", STAMP)
     with pytest.raises(UsageError, match=str(file)):
         write_tables(comparison, LATEST, file / "below", STAMP)
+
+
+def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
+    comparison, before = compared(one_pair()), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with (
+            warnings.catch_warnings(),
+            pytest.raises(UsageError, match=r"cannot be written: File too large; accepted is"),
+        ):
+            warnings.simplefilter("error")
+            write_tables(comparison, LATEST, tmp_path, STAMP)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert os.listdir(tmp_path) == []
 
 
 CELLS = st.one_of(st.floats(), st.none(), st.booleans(), st.integers(), st.text(max_size=5))
