@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -41,27 +42,49 @@ def write_reports(
 
     :raises UsageError: ``output`` cannot be written
     """
-    comparison, files = outcome.comparison, list(outcome.files)
-    table = partial(
+    comparison, table = outcome.comparison, table_path(output, timestamp, suffix, csv=options.csv)
+    write = partial(
         write_tables, comparison, options.report, output, timestamp,
         csv=options.csv, stack=options.stack, name_suffix=suffix,
     )  # fmt: skip
-    with beside(table, forks=forks and len(comparison.rows) <= _MOST_FORKED):
-        files.append(table_path(output, timestamp, suffix, csv=options.csv))
-        files += write_pairing(comparison.pairs, output, timestamp, suffix)
-        # Where nothing was compared there is nothing to advise; 1.1.0 would say that all is well.
-        if options.advice and any(row.matched for row in comparison.rows):
-            form = options.advice_form
-            files.append(write_advice(comparison, output, timestamp, suffix, profile=options.profile, form=form))
-        if options.html:
-            from msprobe_ms.comparison.page.report import write_report  # here, as few comparisons of Python's write it
-
-            # Of several pairs the mappings that were found may yet become one; the page over all is written last.
-            page = output / f"compare_report_{timestamp}.html"
-            others = [*files[len(outcome.files) :], page] if one_of_many else list(files)
-            outcome = replace(outcome, facts=tuple(fact_lines(outcome)))
-            told = replace(outcome, files=others)
-            all_rows, stacks = options.html_rows == "all", options.html_stacks
-            files.insert(0, write_report(told, output, timestamp, suffix, all_rows=all_rows, stacks=stacks))
+    files = [*outcome.files, table]
+    try:
+        with beside(write, forks=forks and len(comparison.rows) <= _MOST_FORKED):
+            files += write_pairing(comparison.pairs, output, timestamp, suffix)
+            # Where nothing was compared there is nothing to advise; 1.1.0 would say that all is well.
+            if options.advice and any(row.matched for row in comparison.rows):
+                form = options.advice_form
+                files.append(write_advice(comparison, output, timestamp, suffix, profile=options.profile, form=form))
+            if options.html:
+                outcome = replace(outcome, facts=tuple(fact_lines(outcome)))
+                files.insert(0, _write_page(outcome, files, options, output, timestamp, suffix, one_of_many))
+    except BaseException:
+        if not table.exists():  # nothing speaks of it then
+            _remove(file for file in files if file not in outcome.files)
+        raise
     files.append(write_summary(comparison, output, timestamp, suffix, files=files, dumps=dumps))
     return replace(outcome, files=files)
+
+
+def _write_page(
+    outcome: Outcome,
+    files: Sequence[Path],
+    options: Options,
+    output: Path,
+    timestamp: str,
+    suffix: str,
+    one_of_many: bool,
+) -> Path:
+    from msprobe_ms.comparison.page.report import write_report  # here, as few comparisons of Python's write it
+
+    # Of several pairs the mappings that were found may yet become one; the page over all of them is written last.
+    page = output / f"compare_report_{timestamp}.html"
+    told = replace(outcome, files=[*files[len(outcome.files) :], page] if one_of_many else list(files))
+    all_rows, stacks = options.html_rows == "all", options.html_stacks
+    return write_report(told, output, timestamp, suffix, all_rows=all_rows, stacks=stacks)
+
+
+def _remove(files: Iterable[Path]) -> None:
+    for file in files:
+        with suppress(OSError):
+            file.unlink(missing_ok=True)

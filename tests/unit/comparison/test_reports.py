@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -40,3 +41,15 @@ def test_a_folder_that_cannot_be_written_is_told_as_ever(tmp_path: Path) -> None
     for forks in (False, True):
         with pytest.raises(UsageError, match="the report cannot be written: Not a directory; accepted is a writable"):
             compare_one(*both, file / "below", Options(csv=True, html=True), "20260101000000", forks=forks)
+
+
+@pytest.mark.processes
+def test_what_speaks_of_a_table_that_cannot_be_written_is_removed(tmp_path: Path) -> None:
+    both, before = write_both(tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))  # less than a spreadsheet takes
+    try:
+        with pytest.raises(UsageError, match="cannot be written: File too large"):
+            compare_one(*both, tmp_path / "out", Options(advice=True), "20260101000000", forks=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list((tmp_path / "out").iterdir()) == []
