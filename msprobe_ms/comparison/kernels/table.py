@@ -14,7 +14,7 @@ from msprobe_ms.comparison.measuring.tensors import NOTE
 from msprobe_ms.comparison.model import Comparison, Pair, Row
 from msprobe_ms.comparison.reporting.colours import MSPROBE_ROWS
 from msprobe_ms.comparison.reporting.csv_table import Cell
-from msprobe_ms.comparison.reporting.files import ColouredRow, write_table
+from msprobe_ms.comparison.reporting.files import write_table
 from msprobe_ms.comparison.reporting.profiles.base import (
     BENCH_TITLES,
     DIFFERENCE_TITLES,
@@ -24,6 +24,7 @@ from msprobe_ms.comparison.reporting.profiles.base import (
     shape_text,
 )
 from msprobe_ms.comparison.reporting.profiles.v110 import V110Thresholds, text, token
+from msprobe_ms.comparison.reporting.xlsx_table import ColouredRow
 from msprobe_ms.comparison.statistics import STATISTICS
 from msprobe_ms.comparison.terms import Mode, RowColour
 from msprobe_ms.dump.kernels.entries import KernelDump

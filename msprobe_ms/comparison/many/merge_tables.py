@@ -18,12 +18,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import xlsxwriter
-
 from msprobe_ms.comparison.reporting.csv_table import without_guard
-from msprobe_ms.comparison.reporting.files import ROWS_A_SHEET, writable, writing
+from msprobe_ms.comparison.reporting.files import writing
 from msprobe_ms.comparison.reporting.legend import LEGEND_SHEET
 from msprobe_ms.comparison.reporting.profiles.base import BENCH_TITLES, DIFFERENCE_TITLES, NPU_TITLES
+from msprobe_ms.comparison.reporting.xlsx_table import ROWS_A_SHEET, workbook, writable
 from msprobe_ms.support.errors import ConfigError, DumpFormatError, UsageError
 from msprobe_ms.support.files import open_regular
 from msprobe_ms.support.log import logger
@@ -347,7 +346,7 @@ def _known(choice: Choice, merged: _Merged, seen: set[str], folder: Path) -> lis
 
 
 def _write(path: Path, merged: _Merged, indices: Sequence[str], ranks: Sequence[str]) -> None:
-    with writing(path) as file, xlsxwriter.Workbook(file, {"constant_memory": True}) as book:
+    with writing(path) as file, workbook(file) as book:
         header = book.add_format({"bold": True})
         taken: set[str] = set()
         for index in indices:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from msprobe_ms.comparison.model import Comparison, Row
 from msprobe_ms.comparison.origin.nodes import error_ratio
-from msprobe_ms.comparison.reporting.files import ColouredRow, write_table
+from msprobe_ms.comparison.reporting.files import write_table
+from msprobe_ms.comparison.reporting.xlsx_table import ColouredRow
 from msprobe_ms.comparison.terms import RowColour
 from msprobe_ms.dump.names import is_loss
 from msprobe_ms.support.translation import tr

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import resource
 import struct
 import tempfile
 import threading
@@ -28,7 +27,6 @@ from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison, Origin, Pair, Row
 from msprobe_ms.comparison.pairing.shares import shares_of
 from msprobe_ms.comparison.reporting import csv_table
-from msprobe_ms.comparison.reporting import files as report
 from msprobe_ms.comparison.reporting.advisor import write_advice
 from msprobe_ms.comparison.reporting.csv_table import CodedCells, listed, looks_like_formula, write_columns, write_csv
 from msprobe_ms.comparison.reporting.files import claimed_timestamp, write_summary, write_tables
@@ -167,16 +165,6 @@ def test_any_text_survives_csv(text: str) -> None:
     assert not looks_like_formula(found)
 
 
-def test_sheets_split_before_excel_s_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert report.ROWS_A_SHEET == 1_048_500
-    monkeypatch.setattr(report, "ROWS_A_SHEET", 3)
-    comparison = compared(*(one_pair(name=f"Functional.op.{call}.forward") for call in range(4)))
-    (path,) = write_tables(comparison, LATEST, tmp_path, STAMP)
-    sheets = openpyxl.load_workbook(path).worksheets
-    assert [sheet.max_row for sheet in sheets] == [4, 4, 3]
-    assert {sheet.cell(1, 1).value for sheet in sheets} == {"NPU Name"}
-
-
 def strict(text: str) -> Any:
     def refuse(token: str) -> None:
         raise AssertionError(f"{token} is no JSON")
@@ -253,17 +241,6 @@ def test_a_folder_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> N
             write(comparison, file / "below", STAMP)
     with pytest.raises(UsageError, match=str(file)):
         write_tables(comparison, LATEST, file / "below", STAMP)
-
-
-def test_a_full_disk_is_one_clear_error(tmp_path: Path) -> None:
-    comparison, before = compared(one_pair()), resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
-    try:
-        with pytest.raises(UsageError, match="cannot be written: File too large; accepted is"):
-            write_tables(comparison, LATEST, tmp_path, STAMP)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    assert os.listdir(tmp_path) == []
 
 
 CELLS = st.one_of(st.floats(), st.none(), st.booleans(), st.integers(), st.text(max_size=5))

@@ -13,9 +13,10 @@ from msprobe_ms.comparison.measuring.measure import measure
 from msprobe_ms.comparison.model import Comparison
 from msprobe_ms.comparison.pairing.shares import shares_of
 from msprobe_ms.comparison.reporting.colours import OWN_ROWS
-from msprobe_ms.comparison.reporting.files import ColouredRow, write_table, write_tables
+from msprobe_ms.comparison.reporting.files import write_table, write_tables
 from msprobe_ms.comparison.reporting.legend import LEGEND_SHEET
 from msprobe_ms.comparison.reporting.profiles import PROFILES, judge
+from msprobe_ms.comparison.reporting.xlsx_table import ColouredRow
 from msprobe_ms.comparison.terms import RowColour
 
 DOCUMENT = (Path(__file__).parents[4] / "docs" / "compare_columns.md").read_text(encoding="utf-8")
