@@ -88,6 +88,11 @@ class Entry:
     scope: str = ""
     attributes: Mapping[str, Any] | None = None
 
+    @property
+    def is_module(self) -> bool:
+        """Whether it is a module's and not a function's."""
+        return self.parsed is not None and self.parsed.is_module
+
     def in_state(self, state: str) -> list[Item]:
         return [item for item in self.items if item.state == state]
 

@@ -182,4 +182,4 @@ class Evidence:
     @cached_property
     def unrecorded(self) -> UnrecordedCode:
         """The calls and the code between recorded calls."""
-        return UnrecordedCode(self.nodes, self.pairs, self.golden, self.rows)
+        return UnrecordedCode(self.rows, self.pairs, self.golden)

@@ -33,10 +33,8 @@ class UnrecordedCode:
     ``golden``: the golden dump's entries in execution order; ``rows``: those of the nodes.
     """
 
-    def __init__(
-        self, nodes: Sequence[Node], pairs: Sequence[Pair], golden: Sequence[Entry], rows: RowsOfNodes
-    ) -> None:
-        self._nodes, self._pairs, self._golden, self._rows = nodes, pairs, golden, rows
+    def __init__(self, rows: RowsOfNodes, pairs: Sequence[Pair], golden: Sequence[Entry]) -> None:
+        self._nodes, self._rows, self._pairs, self._golden = rows.nodes, rows, pairs, golden
 
     def calls(self, pair: Pair) -> str:
         """What stands unpaired between the last pair and this one: "3 in the target (the last …), 1 in the golden (…)".

@@ -124,7 +124,7 @@ def _inside(calls: Iterable[str], parents: Mapping[str, str | None]) -> set[str]
 
 def has_modules(pairs: Sequence[Pair]) -> bool:
     """Return whether both dumps recorded modules."""
-    return any(map(_is_module, _targets(pairs))) and any(map(_is_module, _goldens(pairs)))
+    return all(any(entry.is_module for entry in side(pairs)) for side in (_targets, _goldens))
 
 
 def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
@@ -133,7 +133,7 @@ def _counts(pairs: Sequence[Pair]) -> tuple[int, int, int]:
     compared = ours = theirs = 0
     for pair in pairs:
         entry = pair.target or pair.golden
-        if entry is None or (modules_only and not _is_module(entry)):
+        if entry is None or (modules_only and not entry.is_module):
             continue
         if not pair.matched and entry.name in expected[GOLDEN if pair.target is None else TARGET]:
             continue
@@ -150,10 +150,6 @@ def _targets(pairs: Iterable[Pair]) -> Iterator[Entry]:
 
 def _goldens(pairs: Iterable[Pair]) -> Iterator[Entry]:
     return (pair.golden for pair in pairs if pair.golden is not None)
-
-
-def _is_module(entry: Entry) -> bool:
-    return entry.parsed is not None and entry.parsed.is_module
 
 
 def _is_call(entry: Entry) -> bool:

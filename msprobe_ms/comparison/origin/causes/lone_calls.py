@@ -68,7 +68,7 @@ class LoneCalls:
             return []
         unrecorded = self._evidence.unrecorded
         calls = unrecorded.alone_before(shown.pair) if shown is not None else unrecorded.alone_inside(node.pair)
-        modules = [entry for entry in calls if _is_module(entry)]
+        modules = [entry for entry in calls if entry.is_module]
         agreeing = self._agreeing(modules)
         alone = self._makers(modules, agreeing)[:_TOLD]
         rows = node.rows(*RESULTS) if shown is None else shown.rows("input")
@@ -85,7 +85,7 @@ class LoneCalls:
     def _around(self, node: Node) -> list[Entry]:
         """The module without a counterpart in which the call is, unless it was given what differs."""
         row = worst(node.rows("input"))
-        around = [each for each in self._evidence.unrecorded.alone_around(node.pair) if _is_module(each)][:1]
+        around = [each for each in self._evidence.unrecorded.alone_around(node.pair) if each.is_module][:1]
         return [each for each in around if row is None or fingerprint(row) not in set(_taken(each))]
 
     def _agreeing(self, modules: Sequence[Entry]) -> set[Fingerprint]:
@@ -136,10 +136,6 @@ def _taken(entry: Entry) -> Iterator[Fingerprint]:
 
 def _prints(entry: Entry, state: str) -> Iterator[Fingerprint]:
     return (known for item in entry.in_state(state) if (known := fingerprint_of(item)) is not None)
-
-
-def _is_module(entry: Entry) -> bool:
-    return entry.parsed is not None and entry.parsed.is_module
 
 
 def _takes_in_error(node: Node) -> bool:

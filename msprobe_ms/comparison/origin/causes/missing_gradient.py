@@ -61,7 +61,7 @@ class _Side:
     entries: dict[str, Entry] = field(default_factory=dict)
 
     def add(self, order: int, entry: Entry | None) -> None:
-        if entry is None or not _is_module(entry):
+        if entry is None or not entry.is_module:
             return
         self.entries[entry.name] = entry
         begin = self.begins.get(entry.name, order)
@@ -156,7 +156,7 @@ def find_missing_gradients(pairs: Sequence[Pair]) -> list[tuple[float, Origin]]:
     target, golden = _Side(), _Side()
     counterparts: dict[Place, Place] = {}
     for order, pair in enumerate(pairs):
-        if not (_is_module(pair.target) or _is_module(pair.golden)):
+        if not ((pair.target and pair.target.is_module) or (pair.golden and pair.golden.is_module)):
             continue
         target.add(order, pair.target)
         golden.add(order, pair.golden)
@@ -229,10 +229,6 @@ def _placed(entry: Entry | None, direction: str, state: str) -> Iterable[tuple[P
 def _place(entry: Entry | None, item: Item) -> Place | None:
     parsed = entry.parsed if entry is not None else None
     return (parsed.name, parsed.class_name, item.path) if parsed is not None and parsed.is_module else None
-
-
-def _is_module(entry: Entry | None) -> bool:
-    return entry is not None and entry.parsed is not None and entry.parsed.is_module
 
 
 def _is_telling(item: Item) -> bool:
