@@ -1,11 +1,11 @@
-"""What the pass in C saves a recorded training step: ratios to the step without the tool, with C and with numpy.
+"""What the parts in C save a recorded training step: ratios to the step without the tool, with them and without.
 
     python benchmarks/extension_time.py --framework mindspore --levels L0 mix --rounds 25
     python benchmarks/extension_time.py --framework pytorch
 
-Steps without the tool, recorded with the extension and recorded without it alternate in one process, so that a slow
-moment of the machine touches all alike. A line of JSON a level: for wall and CPU time the ratio of medians, and of the
-quickest steps. MindSpore runs under ``launch_blocking``.
+Steps without the tool, recorded with the parts in C, and recorded as where there was no compiler, alternate in one
+process, so that a slow moment of the machine touches all alike. A line of JSON a level: for wall and CPU time the ratio
+of medians, and of the quickest steps. MindSpore runs under ``launch_blocking``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any
 import nets
 
 from msprobe_ms.arrays import one_pass
+from msprobe_ms.dump.writing import journal, writer
 
 _WARM = 2
 
@@ -41,16 +42,20 @@ def measure(framework: str, level: str, rounds: int, folder: str) -> dict[str, A
 
         net, step = nets.torch_encoder()
     debugger = PrecisionDebugger(task="statistics", level=level, dump_path=folder)
-    built = one_pass._figures
+    built = one_pass._figures, journal._at_end, writer._entry
 
-    def recorded(figures: Any) -> None:
-        one_pass._figures = figures
+    def recorded(parts: tuple[Any, Any, Any]) -> None:
+        one_pass._figures, journal._at_end, writer._entry = parts
         debugger.start(net)
         step()
         debugger.stop()
         debugger.step()
 
-    ways: dict[str, Callable[[], None]] = {"bare": step, "c": lambda: recorded(built), "numpy": lambda: recorded(None)}
+    ways: dict[str, Callable[[], None]] = {
+        "bare": step,
+        "c": lambda: recorded(built),
+        "numpy": lambda: recorded((None,) * 3),
+    }
     times: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
     for number in range(_WARM + rounds):
         for way, run in ways.items():
@@ -60,7 +65,7 @@ def measure(framework: str, level: str, rounds: int, folder: str) -> dict[str, A
                 times[way].append((time.perf_counter() - wall, time.process_time() - cpu))
             for dump in Path(folder).iterdir():
                 shutil.rmtree(dump)
-    one_pass._figures = built
+    one_pass._figures, journal._at_end, writer._entry = built
     found: dict[str, Any] = {"framework": framework, "level": level, "rounds": rounds}
     for place, clock in enumerate(("wall", "cpu")):
         for word, choose in (("median", statistics.median), ("least", min)):

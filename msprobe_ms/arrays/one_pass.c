@@ -413,37 +413,10 @@ static PyObject *leaves(PyObject *module, PyObject *const *arguments, Py_ssize_t
     return found;
 }
 
-/* Of Python's own headers only later ones have it where the interface is limited. */
-enum { READ_ONLY = 0x100 };
-
-PyDoc_STRVAR(memory_doc,
-"memory(address, size)\n"
-"--\n\n"
-"Return a view of that many bytes, to be read as long as whoever owns them is held.");
-
-static PyObject *memory(PyObject *module, PyObject *const *arguments, Py_ssize_t given)
-{
-    (void)module;
-    if (given != 2) {
-        PyErr_SetString(PyExc_TypeError, "memory takes two arguments");
-        return NULL;
-    }
-    char *address = PyLong_AsVoidPtr(arguments[0]);
-    const Py_ssize_t size = PyLong_AsSsize_t(arguments[1]);
-    if (PyErr_Occurred())
-        return NULL;
-    if (address == NULL || size < 0) {
-        PyErr_SetString(PyExc_ValueError, "no memory");
-        return NULL;
-    }
-    return PyMemoryView_FromMemory(address, size, READ_ONLY);
-}
-
 static PyMethodDef methods[] = {
     {"figures", (PyCFunction)(void (*)(void))figures, METH_FASTCALL, figures_doc},
     {"leaf", (PyCFunction)(void (*)(void))leaf, METH_FASTCALL, leaf_doc},
     {"leaves", (PyCFunction)(void (*)(void))leaves, METH_FASTCALL, leaves_doc},
-    {"memory", (PyCFunction)(void (*)(void))memory, METH_FASTCALL, memory_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -26,12 +26,10 @@ _leaf: Callable[..., bytes]
 #: What `leaf_texts` calls, with the tables in the place of ``sketch``: leaves(values, places, frames, tables, numbers,
 #: orjson.dumps).
 leaves: Callable[..., list[bytes | None] | None]
-_memory: Callable[[int, int], memoryview]
 try:
     from msprobe_ms.arrays._one_pass import figures as _figures
     from msprobe_ms.arrays._one_pass import leaf as _leaf
     from msprobe_ms.arrays._one_pass import leaves
-    from msprobe_ms.arrays._one_pass import memory as _memory
 except ImportError:  # it was installed without a compiler
     _figures = None
 
@@ -172,16 +170,6 @@ def leaf_texts(
     framework raises is raised.
     """
     return leaves(values, places, frames, tables() if sketch else None, numbers, orjson.dumps)
-
-
-def size_of(elements: Elements) -> int:
-    """Return how many bytes the elements have."""
-    return math.prod(elements.shape) * _SIZES[elements.kind]
-
-
-def bytes_of(elements: Elements) -> memoryview | None:
-    """Return the bytes of the elements, to read; None where they do not lie one behind the other in C order."""
-    return None if elements.strides is not None else _memory(elements.address, size_of(elements))
 
 
 def elements_of(array: np.ndarray) -> Elements | None:

@@ -42,6 +42,9 @@ _WIDENED = 1 << 20
 #: By the size of a float in bytes: values up to this have sums, also over a whole block.
 _LARGEST = {4: 1e30, 8: 1e300}
 
+#: Elements multiplied at once: a BLAS begins threads for products of more, which would keep a core from the training.
+_MULTIPLIED = 4 * BLOCK
+
 #: Columns of a transposed matrix that are copied at once.
 _COLUMNS = 32
 
@@ -78,33 +81,23 @@ def _project(flat: np.ndarray, first: int) -> Projected:
         return Projected(few)
     if size < ROW:
         return Projected(flat.dot(sketch_map.rest_vectors(itemsize)[:size]).astype(np.float64))
-    block, whole, in_groups = first // BLOCK, size - size % BLOCK, groups(size)
+    in_groups = groups(size)
     if not in_groups:
         return Projected(_rest(flat))
-    folded = []
-    if whole:
-        folded.append(_in_place(_folded(flat[:whole], whole // BLOCK), block))
-    if in_groups > whole:
-        folded.append(_in_place(_folded(flat[whole:in_groups], 1), block + whole // BLOCK))
-    found = folded[0] if len(folded) == 1 else folded[0] + folded[1]
+    found = _folded(flat[: min(in_groups, _MULTIPLIED)], first)
+    for start in range(_MULTIPLIED, in_groups, _MULTIPLIED):
+        found += _folded(flat[start : min(in_groups, start + _MULTIPLIED)], first + start)
     numbers = found[:LENGTH]
     return Projected(numbers + _rest(flat[in_groups:]) if size > in_groups else numbers, float(found[LENGTH]))
 
 
-def _in_place(folded: np.ndarray, block: int) -> np.ndarray:
-    """Add up the sketches of blocks, with the signs and rotations of those from number ``block`` on."""
-    if block == 0 and len(folded) == 1:
-        return folded[0]
-    signs, places = sketch_map.blocks(block, len(folded))
-    return np.bincount(places.ravel(), (folded * signs).ravel(), LENGTH + 1)
-
-
-def _folded(flat: np.ndarray, blocks: int) -> np.ndarray:
-    """Of each block its sixteen numbers, before they are rotated, and its sum, (blocks, 17)."""
-    rows = flat.size // (blocks * ROW)
-    view = flat.reshape(blocks, rows // SETS, SETS, ROW).transpose(0, 2, 1, 3)
-    products = np.matmul(view, sketch_map.vectors(flat.dtype.itemsize))
-    return products.reshape(blocks, -1).astype(np.float64).dot(sketch_map.folding(rows))
+def _folded(flat: np.ndarray, first: int) -> np.ndarray:
+    """The sketch of whole groups of elements, and their sum, (17)."""
+    rows = flat.size // ROW
+    view = flat.reshape(rows // SETS, SETS, ROW).transpose(1, 0, 2)
+    products = np.matmul(view, sketch_map.vectors(flat.dtype.itemsize)).reshape(-1)
+    places, signs = sketch_map.folding(first // BLOCK, rows)
+    return np.bincount(places, products * signs, LENGTH + 1)
 
 
 def _rest(flat: np.ndarray) -> np.ndarray:
@@ -208,11 +201,13 @@ def _finish(numbers: np.ndarray, size: int) -> np.ndarray:
     if size <= LENGTH:
         return np.concatenate((numbers, np.zeros(LENGTH - size)))
     blocks = -(-groups(size) // BLOCK)
-    folded = np.zeros((blocks, LENGTH + 1))
-    folded[:, :LENGTH] = numbers[: blocks * LENGTH].reshape(blocks, LENGTH)
     left = numbers[blocks * LENGTH :]
     found = left.dot(sketch_map.rest_folding()[: left.size])
-    return found + _in_place(folded, 0)[:LENGTH] if blocks else found
+    if not blocks:
+        return found
+    signs, places = sketch_map.blocks(0, blocks)
+    folded = numbers[: blocks * LENGTH].reshape(blocks, LENGTH) * signs[:, :LENGTH]
+    return found + np.bincount(places[:, :LENGTH].ravel(), folded.ravel(), LENGTH)
 
 
 def encode(numbers: np.ndarray, dtype: np.dtype) -> str:

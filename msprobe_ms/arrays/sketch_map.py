@@ -85,11 +85,20 @@ def row_folding() -> np.ndarray:
     return folding
 
 
-@lru_cache(maxsize=_ROWS)
-def folding(rows: int) -> np.ndarray:
-    """The same for as many rows, in the order in which matmul gives the products: set, row of the set, vector."""
-    by_set = row_folding()[:rows].reshape(-1, SETS, 1 + _VECTORS, LENGTH + 1).transpose(1, 0, 2, 3)
-    return np.asfortranarray(by_set.reshape(-1, LENGTH + 1))
+@lru_cache(maxsize=64)
+def folding(block: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Of each product of as many rows from the begin of a block on its place among sum and sketch, and its sign.
+
+    In the order in which matmul gives the products: set, row of the set, vector.
+    """
+    tables = row_folding()
+    number, sign = np.abs(tables).argmax(axis=2), tables.sum(axis=2)  # (128, 4)
+    signs, places = blocks(block, -(-rows // _ROWS))
+    in_order = [
+        table.reshape(-1, 1 + _VECTORS)[:rows].reshape(-1, SETS, 1 + _VECTORS).transpose(1, 0, 2).ravel()
+        for table in (places[:, number], signs[:, number] * sign)
+    ]
+    return in_order[0], in_order[1]
 
 
 @lru_cache(maxsize=2)

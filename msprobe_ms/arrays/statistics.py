@@ -83,13 +83,18 @@ def statistics_and_sketch(array: np.ndarray, first: int = 0) -> tuple[Statistics
 
     ``first`` is how many elements of the same tensor lie before it, a multiple of ``BLOCK``.
     """
-    kind = array.dtype.kind
     if sketches.is_transposed(array):
         array = sketches.in_order(array)
     if (elements := one_pass.elements_of(array)) is not None:
         found = one_pass.sums(elements, sketch=True, first=first)
-        return _of_sums(found, array.shape, kind == "b"), None if found.sketch is None else np.frombuffer(found.sketch)
-    if array.size == 0 or array.ndim == 0 or kind not in "fiu":
+        return _of_sums(found, array.shape, array.dtype.kind == "b"), None if found.sketch is None else np.frombuffer(
+            found.sketch
+        )
+    return _by_numpy(array, first)
+
+
+def _by_numpy(array: np.ndarray, first: int) -> tuple[Statistics, np.ndarray | None]:
+    if array.size == 0 or array.ndim == 0 or array.dtype.kind not in "fiu":
         return statistics(array), sketches.sketch(array, first)
     sums = _sums(array, first)
     return _of_sums(sums, array.shape), sums.sketch if array.flags.c_contiguous else sketches.sketch(array, first)
@@ -144,18 +149,18 @@ def _reduce(flat: np.ndarray, first: int | None = None) -> _Sums:
     total = _sum(rest) if rest.size else 0.0
     if projected is not None:
         total += projected.total
-    squares = _squares(flat)
+    squares = _squares(flat, max(maximum, -minimum))
     if flat.dtype.itemsize == 4 and math.isfinite(maximum) and math.isfinite(minimum):
         # Finite values whose float32 sums overflowed or underflowed: once more in double.
         if not math.isfinite(total):
             total = sum(map(_sum, _widened(flat)))
         if not math.isfinite(squares) or 0 < max(maximum, -minimum) < _SMALL:
-            squares = sum(map(_squares, _widened(flat)))
+            squares = sum(float(block.dot(block)) for block in _widened(flat))
     return _Sums(maximum, minimum, total + 0.0, squares, None if projected is None else projected.numbers)
 
 
 def _widened(flat: np.ndarray) -> Iterator[np.ndarray]:
-    return (flat[start : start + _BLOCK].astype(np.float64) for start in range(0, flat.size, _BLOCK))
+    return (block.astype(np.float64) for block in _blocks(flat))
 
 
 def _sum(flat: np.ndarray) -> float:
@@ -163,8 +168,11 @@ def _sum(flat: np.ndarray) -> float:
     rows = flat.size // _ROW
     if not rows:
         return float(flat.dot(_ONES[flat.dtype.itemsize][: flat.size]))
-    sums: np.ndarray = np.einsum("ij->i", flat[: rows * _ROW].reshape(rows, _ROW))
-    total = float(np.einsum("i->", sums, dtype=np.float64))
+    whole = flat[: rows * _ROW].reshape(rows, _ROW)
+    if flat.size < _BLOCK:
+        total = float(whole.dot(_ONES[flat.dtype.itemsize]).sum(dtype=np.float64))
+    else:
+        total = float(np.einsum("i->", np.einsum("ij->i", whole), dtype=np.float64))
     rest = flat[rows * _ROW :]
     return total + _sum(rest) if rest.size else total
 
@@ -173,11 +181,24 @@ def _sum(flat: np.ndarray) -> float:
 _ONES: dict[int, np.ndarray] = {4: np.ones(_ROW, np.float32), 8: np.ones(_ROW, np.float64)}
 
 
-def _squares(flat: np.ndarray) -> float:
+#: By the size of a float in bytes: the squares of a block of values up to this have a sum.
+_SQUARED = {4: 1e17, 8: 1e150}
+
+
+def _squares(flat: np.ndarray, largest: float) -> float:
+    """The sum of squares of numbers, none of which is beyond ``largest``; this is NaN where one is."""
     if flat.size <= _BLOCK:
         return float(flat.dot(flat))
-    blocks = (flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK))
-    return sum(float(block.dot(block)) for block in blocks)
+    if not largest <= _SQUARED[flat.dtype.itemsize]:  # of which matmul would warn
+        return sum(float(block.dot(block)) for block in _blocks(flat))
+    rows = flat.size // _BLOCK
+    whole, rest = flat[: rows * _BLOCK], flat[rows * _BLOCK :]
+    squares = np.matmul(whole.reshape(rows, 1, _BLOCK), whole.reshape(rows, _BLOCK, 1))
+    return float(squares.sum(dtype=np.float64)) + float(rest.dot(rest))
+
+
+def _blocks(flat: np.ndarray) -> Iterator[np.ndarray]:
+    return (flat[start : start + _BLOCK] for start in range(0, flat.size, _BLOCK))
 
 
 def checksum(array: np.ndarray) -> str:
@@ -210,24 +231,23 @@ class StatisticsCache:
 
     def __init__(self, *, sketch: bool = True) -> None:
         self._sketch = sketch
-        self._known: dict[tuple[int, int, np.dtype, bool], tuple[int, Statistics, dict[Layout, str | None]]] = {}
+        self._known: dict[tuple[int, int, np.dtype, bool], dict[Layout, Known]] = {}
 
     def statistics(self, place: tuple[int, int], array: np.ndarray) -> Known:
         """Return ``statistics(array)``, of any shape, with its sketch, unless that is not asked for.
 
-        ``place`` is the address of the tensor and the number of its bytes.
+        ``place`` is the address of the tensor and the number of its bytes. What is known already is the same object.
         """
-        flat = array.ravel("K")
-        checksum = isal_zlib.crc32(flat)
+        checksum = isal_zlib.crc32(array.ravel("K"))
         key = (*place, array.dtype, array.ndim == 0)  # a scalar's norm has a sign
         layout: Layout = None if array.flags.c_contiguous else (array.shape, array.strides)
-        known = self._known.get(key)
-        if known is None or known[0] != checksum:
+        layouts = self._known.setdefault(key, {})
+        known = layouts.get(layout)
+        if known is None or known.checksum != checksum:
+            same = [each for each in layouts.values() if each.checksum == checksum]
             found, sketch = self._summary(array)
-            known = self._known[key] = checksum, found, {layout: sketch}
-        elif layout not in known[2]:
-            known[2][layout] = self._summary(array)[1]
-        return Known(known[1], known[2][layout], checksum)
+            known = layouts[layout] = Known(same[0].statistics if same else found, sketch, checksum)
+        return known
 
     def _summary(self, array: np.ndarray) -> tuple[Statistics, str | None]:
         return summary(array) if self._sketch else (statistics(array), None)
@@ -243,7 +263,7 @@ def summary(array: np.ndarray) -> tuple[Statistics, str | None]:
         array = sketches.in_order(array)
     if (elements := one_pass.elements_of(array)) is not None:
         return summary_of(elements, sketch=True)
-    found, sketch = statistics_and_sketch(array)
+    found, sketch = _by_numpy(array, 0)
     return found, _sketch_text(sketch, array.dtype)
 
 

@@ -5,7 +5,7 @@ An entry is turned into text once, when it is stored; the journal holds that tex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii
 from typing import Any, NamedTuple
@@ -168,6 +168,17 @@ def leaf_frame(kind: str, dtype: str, shape: tuple[int, ...], requires_grad: boo
     leaf = TensorLeaf(kind, dtype, shape, "@", "@", "@", "@", requires_grad, sketch="@")
     maximum, minimum, mean, norm, rest, end = _leaf_text(leaf, LEAF_LEVEL).encode().split(b'"@"')
     return maximum, minimum, mean, norm, rest.removesuffix(_BEFORE_SKETCH), _BEFORE_SKETCH, end
+
+
+def framed_leaf(frame: tuple[bytes, ...], statistics: Iterable[Statistic], sketch: str | None) -> bytes:
+    """Return the text of a leaf of these figures, from what `leaf_frame` gives."""
+    maximum, minimum, mean, norm, rest, before_sketch, end = frame
+    numbers = [
+        (float.__repr__(value) if type(value) is float and value - value == 0.0 else value_text(value, 0)).encode()
+        for value in statistics
+    ]
+    parts = (maximum, numbers[0], minimum, numbers[1], mean, numbers[2], norm, numbers[3], rest)
+    return b"".join((*parts, end) if sketch is None else (*parts, before_sketch, b'"%b"' % sketch.encode(), end))
 
 
 def number_frame() -> tuple[bytes, ...]:

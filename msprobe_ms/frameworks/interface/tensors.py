@@ -61,13 +61,12 @@ class TensorInterface(ABC):
         """Return where the elements of a tensor lie that can be read there as they are, once they are computed.
 
         None for others, which are looked at closer: those without memory of their own, of users' classes, on devices,
-        and what is read in parts. Asked for only where `one_pass` is built.
+        and what is read in parts.
         """
         return None
 
     def places(self) -> Places | None:
-        """Return by which functions ``elements`` and ``requires_grad`` are told of most tensors; None where they are
-        not. Asked for only where `one_pass` is built."""
+        """Return by which functions ``elements`` and ``requires_grad`` are told of most tensors; None where not."""
         return None
 
     def place(self, tensor: Any, array: np.ndarray) -> tuple[int, int]:

@@ -1,4 +1,7 @@
-"""Leaves as text at once, from where the elements of a tensor lie: made in C, without an object of Python for each."""
+"""Leaves as text at once, from where the elements of a tensor lie: made in C, without an object of Python for each.
+
+Where the extension is not built, `numpy_leaves` makes them.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from typing import Any
 import orjson
 
 from msprobe_ms.arrays import one_pass
-from msprobe_ms.arrays.one_pass import Elements, Places, leaf_text, tables
+from msprobe_ms.arrays.one_pass import Elements, Places, is_built, leaf_text, tables
 from msprobe_ms.dump.writing.json_text import leaf_frame, number_frame
+from msprobe_ms.recording.output.numpy_leaves import NumpyLeaves
 from msprobe_ms.support.interruptions import interrupts
 
 #: Frames of leaves that are kept; a step of a network has some dozens.
@@ -40,13 +44,17 @@ class LeafTexts:
 
     def __init__(self, tensor_type: str, *, sketch: bool) -> None:
         self._sketch = sketch
-        self._tables = tables() if sketch else None
+        self._by_numpy = None if is_built() else NumpyLeaves(sketch=sketch)
+        self._tables = tables() if sketch and self._by_numpy is None else None
         self._frames = _Frames(tensor_type)
         self._numbers = number_frame()
 
-    def of(self, elements: Elements, requires_grad: bool | None) -> bytes:
-        """The leaf of a tensor, as `Value` has it."""
-        return leaf_text(elements, self._frames[elements.dtype, elements.shape, requires_grad], sketch=self._sketch)
+    def of(self, elements: Elements, requires_grad: bool | None) -> bytes | None:
+        """The leaf of a tensor, as `Value` has it; None of a large one that numpy reads in parts."""
+        frame = self._frames[elements.dtype, elements.shape, requires_grad]
+        if self._by_numpy is not None:
+            return self._by_numpy.leaf(elements, frame)
+        return leaf_text(elements, frame, sketch=self._sketch)
 
     def of_all(self, values: Sequence[Any], places: Places | None) -> list[bytes | None] | None:
         """The leaves of a list or tuple of tensors and numbers; None for a tensor that is out of the ordinary.
@@ -56,6 +64,8 @@ class LeafTexts:
         if places is None:
             return None
         try:
+            if self._by_numpy is not None:
+                return self._by_numpy.leaves(values, places, self._frames)
             return one_pass.leaves(values, places, self._frames, self._tables, self._numbers, orjson.dumps)
         except Exception as error:  # each by itself, then
             if isinstance(error, (MemoryError, RecursionError)) or interrupts(error):

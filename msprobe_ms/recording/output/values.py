@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from msprobe_ms.arrays.bytes_writer import BytesWriter
+from msprobe_ms.arrays.in_memory import bytes_of
 from msprobe_ms.arrays.npy import write_npy
-from msprobe_ms.arrays.one_pass import Elements, Places, bytes_of, is_built
+from msprobe_ms.arrays.one_pass import Elements, Places
 from msprobe_ms.arrays.statistics import is_large
 from msprobe_ms.dump.names import data_name
 from msprobe_ms.dump.writing.json_text import TensorLeaf, Value, with_file
@@ -79,7 +80,7 @@ class ValueSerializer:
         self._errors = errors
         self._strides = strides
         self._said_cut = False
-        self._as_text = as_text and is_built() and not (md5 or strides)
+        self._as_text = as_text and not (md5 or strides)
         #: How the framework tells where elements lie, which it knows from when recording has begun.
         self._places: Places | None = _UNKNOWN
         self._texts = LeafTexts(framework.dialect.tensor_type, sketch=sketch)
@@ -185,11 +186,9 @@ class ValueSerializer:
         if self._as_text and not save and (texts := self._texts.of_all((tensor,), framework.places())) and texts[0]:
             return texts[0]
         if self._as_text and (elements := framework.elements(tensor)) is not None:
-            if not save:
-                return self._texts.of(elements, framework.requires_grad(tensor))
-            writer = framework.file_writer(elements)
-            if writer is not None or not is_large(elements.shape):
-                return self._stored(tensor, elements, writer, entry, category, path)
+            text = self._stored(tensor, elements, entry, category, path) if save else self._text(tensor, elements)
+            if text is not None:
+                return text
         tensor = framework.plain(own)
         if not framework.is_readable(tensor):
             return self._unreadable(tensor, entry, category, path, save)
@@ -221,18 +220,19 @@ class ValueSerializer:
             tuple(tensor.stride()) if self._strides else None,
         )
 
+    def _text(self, tensor: Any, elements: Elements) -> bytes | None:
+        return self._texts.of(elements, self.framework.requires_grad(tensor))
+
     def _stored(
-        self,
-        tensor: Any,
-        elements: Elements,
-        writer: BytesWriter | None,
-        entry: str,
-        category: str,
-        path: tuple[str, ...],
-    ) -> bytes:
-        """The leaf of a tensor whose bytes ``writer`` writes as they lie, or else of a small one."""
+        self, tensor: Any, elements: Elements, entry: str, category: str, path: tuple[str, ...]
+    ) -> bytes | None:
+        """The leaf of a tensor whose bytes are written as they lie, or else of a small one; None of others."""
         framework = self.framework
-        text = self._texts.of(elements, None)
+        writer = framework.file_writer(elements)
+        if writer is None and is_large(elements.shape):
+            return None
+        if (text := self._texts.of(elements, None)) is None:
+            return None
         data = None if writer is None else bytes_of(elements)
         write: MarkedWrite | MarkedBytes
         if writer is None or data is None:

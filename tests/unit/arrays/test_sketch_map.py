@@ -50,3 +50,18 @@ def test_blocks_are_rotated_and_signed() -> None:
     for first, count in ((0, 1), (7, 200), (250, 20), (290, 5)):
         some = sketch_map.blocks(first, count)
         assert all(map(np.array_equal, some, (signs[first : first + count], places[first : first + count])))
+
+
+def test_products_are_added_block_by_block() -> None:
+    """Those of each row of a block go to the numbers that `row_folding` says, turned and signed as the block is."""
+    rows = sketch_map.row_folding()
+    for block, count in ((0, 128), (0, 16), (5, 300)):
+        places, signs = sketch_map.folding(block, count)
+        assert places.shape == signs.shape == (4 * count,)
+        in_rows = np.arange(4 * count).reshape(SETS, -1, 4).transpose(1, 0, 2).reshape(count, 4)
+        of_blocks, to = sketch_map.blocks(block, -(-count // 128))
+        for row in range(0, count, 7):
+            for vector, product in enumerate(in_rows[row]):
+                (number,) = np.flatnonzero(rows[row % 128, vector])
+                assert places[product] == to[row // 128, number]
+                assert signs[product] == of_blocks[row // 128, number] * rows[row % 128, vector, number]

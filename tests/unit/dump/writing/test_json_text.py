@@ -10,7 +10,17 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from msprobe_ms.dump.writing.json_text import FIELD_LEVEL, TensorLeaf, Value, field_text, number_text, value_text
+from msprobe_ms.dump.writing.json_text import (
+    FIELD_LEVEL,
+    LEAF_LEVEL,
+    TensorLeaf,
+    Value,
+    field_text,
+    framed_leaf,
+    leaf_frame,
+    number_text,
+    value_text,
+)
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 values = st.recursive(
@@ -94,3 +104,11 @@ def test_deep_values() -> None:
     for _ in range(100):
         value = [value, {"k": value} if _ % 50 == 0 else None]
     assert value_text(value, 0) == json.dumps(value, indent=1)
+
+
+@given(leaves.map(lambda leaf: leaf._replace(data_name=None, md5=None, strides=None, shape=tuple(leaf.shape))))
+def test_a_leaf_is_made_of_its_frame_and_figures(leaf: TensorLeaf) -> None:
+    frame = leaf_frame(leaf.type, leaf.dtype, tuple(leaf.shape), leaf.requires_grad)
+    figures: list[Any] = [leaf.maximum, leaf.minimum, leaf.mean, leaf.norm]
+    sketch = leaf.sketch if isinstance(leaf.sketch, str) else None
+    assert framed_leaf(frame, figures, sketch).decode() == value_text(leaf, LEAF_LEVEL)

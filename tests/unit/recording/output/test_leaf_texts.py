@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from msprobe_ms.arrays.one_pass import Places, elements_of, is_built, kind_of
+from msprobe_ms.arrays import one_pass
+from msprobe_ms.arrays.one_pass import KINDS, Elements, Places, is_built, kind_of
 from msprobe_ms.arrays.statistics import summary
 from msprobe_ms.dump.writing.json_text import LEAF_LEVEL, TensorLeaf, value_text, with_file
 from msprobe_ms.recording.output.leaf_texts import LeafTexts
 from msprobe_ms.recording.output.plain_values import plain_leaf
 
-pytestmark = pytest.mark.skipif(not is_built(), reason="the extension is not built")
 
+@pytest.fixture(params=["C", "numpy"], autouse=True, scope="module")
+def way(request: pytest.FixtureRequest) -> Iterator[str]:
+    """What reads the elements."""
+    if request.param == "C" and not is_built():
+        pytest.skip("the extension is not built")
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numpy":
+            patch.setattr(one_pass, "_figures", None)
+        yield request.param
+
+
+#: Whoever asks where elements lie holds them.
 ARRAYS = (np.arange(12, dtype=np.float32).reshape(3, 4), np.array([np.nan, 1.0]), np.array(True), np.arange(5).T)
 
 
@@ -29,14 +42,14 @@ ARRAYS = (np.arange(12, dtype=np.float32).reshape(3, 4), np.array([np.nan, 1.0])
 def test_texts_are_those_of_leaves(sketch: bool, requires_grad: bool | None, file: str | None) -> None:
     texts = LeafTexts("torch.Tensor", sketch=sketch)
     for array in ARRAYS:
-        elements = elements_of(array)
-        assert elements is not None
-        elements = elements._replace(dtype="float32")
+        elements = Elements(array.ctypes.data, KINDS[str(array.dtype)], array.shape, None, None, "float32")
         figures, sketched = summary(array)
         leaf = TensorLeaf(
             "torch.Tensor", "float32", array.shape, *figures, requires_grad, file, sketch=sketched if sketch else None
         )
-        found = with_file(texts.of(elements, None), requires_grad, file)
+        made = texts.of(elements, None)
+        assert made is not None
+        found = with_file(made, requires_grad, file)
         assert found.decode() == value_text(leaf, LEAF_LEVEL)
         assert file is not None or found == texts.of(elements, requires_grad)
 
@@ -80,13 +93,13 @@ numbers = st.none() | st.booleans() | st.integers() | st.floats()
 
 
 @given(values=st.lists(arrays | numbers, max_size=6), required=st.sampled_from([None, True, False]))
-def test_all_at_once_are_those_one_by_one(values: list[Any], required: bool | None) -> None:
+def test_all_at_once_are_those_one_by_one(way: str, values: list[Any], required: bool | None) -> None:
     told = places(requires_grad=None if required is None else lambda _: required)
     found = texts_of([Tensor(each) if isinstance(each, np.ndarray) else each for each in values], told)
     assert found is not None
     for value, text in zip(values, found, strict=True):
         if not isinstance(value, np.ndarray):
-            small = type(value) is not int or -(1 << 63) <= value < 1 << 63
+            small = way == "numpy" or type(value) is not int or -(1 << 63) <= value < 1 << 63
             assert (text and text.decode()) == (value_text(plain_leaf(value), LEAF_LEVEL) if small else None)
         elif not value.size:
             assert text is None
