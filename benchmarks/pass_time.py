@@ -26,7 +26,7 @@ from msprobe_ms.arrays import one_pass
 from msprobe_ms.arrays.statistics import statistics, summary
 
 SIZES = (16, 1 << 10, 1 << 13, 1 << 16, 1 << 20, 1 << 24)
-KINDS = ("float16", "transposed")
+KINDS = ("float32", "float16", "bfloat16", "float64", "int64", "transposed")
 
 #: Runs of each, and the seconds that one lasts at least.
 RUNS, LASTS = 9, 3e-3

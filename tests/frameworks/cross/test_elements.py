@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from msprobe_ms.arrays.in_memory import array_of
 from msprobe_ms.arrays.statistics import summary, summary_of
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.frameworks.mindspore.framework import MindSpore
@@ -31,6 +32,7 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 def assert_read(framework: Framework, tensor: Any) -> None:
     elements = framework.elements(tensor)
     assert elements is not None
+    assert np.array_equal(array_of(elements), framework.to_numpy(tensor))
     for sketch in (True, False):
         statistics, text = summary_of(elements, sketch=sketch)
         expected, sketched = summary(framework.to_numpy(tensor))

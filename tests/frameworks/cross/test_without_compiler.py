@@ -1,4 +1,4 @@
-"""Tensor files are the same to the byte, whether an install had a compiler or not."""
+"""A dump is the same whether an install had a compiler or not: its files to the byte, its figures but for rounding."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import mindspore
+import numpy as np
 import pytest
 import torch
 from mindspore import Tensor
 from recording import leaves, read_step, recording, write_config
 
 from msprobe_ms.arrays import one_pass
+from msprobe_ms.arrays.sketch import decode
 from msprobe_ms.pytorch import PrecisionDebugger
 
 pytestmark = pytest.mark.skipif(not one_pass.is_built(), reason="the extension is not built")
 
 
-def record_torch(folder: Path) -> None:
-    debugger = PrecisionDebugger(write_config(folder, level="L1", task="tensor"))
+def record_torch(folder: Path, task: str) -> None:
+    debugger = PrecisionDebugger(write_config(folder, level="L1", task=task))
     torch.manual_seed(0)
     x = torch.rand(3, 64, 50, requires_grad=True)
     debugger.start()
@@ -35,9 +37,9 @@ def record_torch(folder: Path) -> None:
     debugger.step()
 
 
-def record_mindspore(folder: Path) -> None:
+def record_mindspore(folder: Path, task: str) -> None:
     mindspore.set_seed(0)
-    with recording(None, folder, level="L1", task="tensor"):
+    with recording(None, folder, level="L1", task=task):
         x = mindspore.ops.arange(0, 9600).reshape(3, 64, 50)
         for dtype in (mindspore.float32, mindspore.bfloat16, mindspore.float16, mindspore.int8, mindspore.bool_):
             y = x.astype(dtype)
@@ -46,15 +48,38 @@ def record_mindspore(folder: Path) -> None:
         mindspore.ops.relu(Tensor(2.0))
 
 
+@pytest.mark.parametrize("task", ["tensor", "statistics"])
 @pytest.mark.parametrize("record", [record_torch, record_mindspore])
-def test_tensor_files_are_the_same(ms: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: Any) -> None:
-    record(tmp_path / "built")
+def test_dumps_are_the_same(ms: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record: Any, task: str) -> None:
+    record(tmp_path / "built", task)
     monkeypatch.setattr(one_pass, "_figures", None)
-    record(tmp_path / "plain")
+    record(tmp_path / "plain", task)
     steps = [read_step(tmp_path / name) for name in ("built", "plain")]
-    files = [[(item, leaf.get("data_name")) for item, leaf in leaves(step.data)] for step in steps]
-    assert files[0] == files[1] and len(files[0]) > 20
-    for _, name in files[0]:
-        if name is not None:
-            one, other = ((step.folder / "dump_tensor_data" / name).read_bytes() for step in steps)
-            assert one == other, name
+    built, plain = (list(leaves(step.data)) for step in steps)
+    assert len(built) == len(plain) > 20
+    for (item, one), (other_item, other) in zip(built, plain, strict=True):
+        assert item == other_item and list(one) == list(other)
+        assert_near(one, other)
+        if (name := one.get("data_name")) is not None:
+            first, second = ((step.folder / "dump_tensor_data" / name).read_bytes() for step in steps)
+            assert first == second, name
+
+
+#: Figures that are rounded, with what they are by (docs/format.md, "Statistics").
+ROUNDED = ("Mean", "Norm", "Sketch")
+
+
+def assert_near(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert {key: value for key, value in one.items() if key not in ROUNDED} == {
+        key: value for key, value in other.items() if key not in ROUNDED
+    }
+    assert (one["Norm"] is None) == (other["Norm"] is None)
+    if one["Norm"] is None:
+        return
+    largest = max(abs(one["Max"]), abs(one["Min"]))
+    assert one["Mean"] == pytest.approx(other["Mean"], abs=4e-6 * largest)
+    assert one["Norm"] == pytest.approx(other["Norm"], rel=4e-6)
+    if "Sketch" in one:
+        first, second = decode(one["Sketch"]), decode(other["Sketch"])
+        assert first is not None and second is not None
+        assert np.linalg.norm(first - second) <= 4e-6 * abs(one["Norm"])
