@@ -23,7 +23,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from hooks_only import HooksOnly, framework_at_hand
 
-from msprobe_ms.arrays.one_pass import Elements, bytes_of, elements_of
+from msprobe_ms.arrays.in_memory import bytes_of
+from msprobe_ms.arrays.one_pass import Elements, elements_of
 from msprobe_ms.frameworks.base import Framework
 from msprobe_ms.recording.output.leaf_texts import LeafTexts
 

@@ -96,6 +96,15 @@ static int has_elements(PyObject *shape)
     return PyErr_Occurred() ? -1 : 1;
 }
 
+/* A tuple; frameworks tell lists as well. */
+static PyObject *ask_strides(const Told *told)
+{
+    PyObject *strides = ask(told->places, STRIDES, told->tensor);
+    PyObject *tuple = strides == NULL ? NULL : PySequence_Tuple(strides);
+    Py_XDECREF(strides);
+    return tuple;
+}
+
 /* How the elements lie; large ones that do not lie one behind the other are for numpy. */
 static int read_shape(Told *told)
 {
@@ -111,7 +120,7 @@ static int read_shape(Told *told)
     if (straight) {
         told->strides = Py_None;
         Py_INCREF(Py_None);
-    } else if ((told->strides = ask(told->places, STRIDES, told->tensor)) == NULL) {
+    } else if ((told->strides = ask_strides(told)) == NULL) {
         return -1;
     }
     if (read_axes(&told->elements, told->shape, told->strides, (Py_ssize_t)told->elements.itemsize) < 0)

@@ -77,10 +77,16 @@ def _may_run_beneath(module: str) -> bool:
     return root in _called or root in sys.stdlib_module_names
 
 
+#: Those of this system; the answer takes longer than all else here.
+_SIGNALS = tuple(signal.valid_signals())
+
+
 def _handlers() -> Iterator[CodeType]:
     """The code of the signal handlers that are set."""
-    for number in signal.valid_signals():
+    for number in _SIGNALS:
         handler = signal.getsignal(number)
+        if not callable(handler):
+            continue
         for function in (handler, getattr(handler, "func", None), vars(type(handler)).get("__call__")):
             code = getattr(function, "__code__", None)
             if isinstance(code, CodeType):

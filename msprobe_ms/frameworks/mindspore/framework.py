@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -286,15 +287,14 @@ class MindSpore(Framework):
     operators_left_out: Path | None = Path(__file__).with_name("primitives.yaml")
 
     def operator_classes(self) -> Iterable[type]:
-        # Most subclasses do not go through Primitive.__call__.
-        waiting, seen = [Primitive], {Primitive}
-        while waiting:
-            operator_class = waiting.pop()
-            if "__call__" in vars(operator_class):
-                yield operator_class
-            below = [each for each in type.__subclasses__(operator_class) if each not in seen]
-            seen.update(below)
-            waiting += below
+        # There are two thousand, met again at each start: a level at a time takes half of the time.
+        level, found = [Primitive], {Primitive}
+        while level:
+            below = set(chain.from_iterable(map(type.__subclasses__, level))) - found
+            found |= below
+            level = list(below)
+        # Most do not go through Primitive.__call__.
+        return [operator_class for operator_class in found if "__call__" in vars(operator_class)]
 
     def operator_name(self, operator: Any) -> str:
         # A plain Primitive, such as ops.typeof, is told by its own name.

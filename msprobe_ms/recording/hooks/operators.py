@@ -51,9 +51,9 @@ class PrimitiveHooks:
         if models is None:
             self._module_calls.apply()
         self._name_after_attributes(models)
-        for operator_class in self._framework.operator_classes():
-            # Classes appear as libraries are imported and operators defined.
-            if operator_class not in self._patches and operator_class.__name__ not in self._left_out:
+        # Classes appear as libraries are imported and operators defined.
+        for operator_class in [each for each in self._framework.operator_classes() if each not in self._patches]:
+            if operator_class.__name__ not in self._left_out:
                 self._patches[operator_class] = Patch(operator_class, "__call__", self._wrap)
         apply_all(list(self._patches.values()))
 
