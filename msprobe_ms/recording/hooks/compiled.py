@@ -43,6 +43,7 @@ class CompilerCalls:
     def remove(self) -> None:
         self._installed = False
         Patches(self._patches.values()).undo()
+        self._patches = {}  # each holds this object, which would stay until Python looks for cycles
 
     def _apply(self) -> None:
         calls = self._framework.compiler_calls()
@@ -87,6 +88,15 @@ class JitHooks(PatchHooks):
     What a graph hides is said once, in a warning and in the dump's error log.
     """
 
+    def __init__(self, framework: Framework, calls: GraphCalls) -> None:
+        graphs = [Patch(holder, name, calls.wrap) for holder, name in framework.graph_calls()]
+        dynamic = [Patch(holder, name, wrap) for holder, name, wrap in framework.dynamic_instead()]
+        super().__init__([*graphs, *dynamic])
+
+
+class GraphCalls:
+    """Records calls of compiled graphs."""
+
     def __init__(
         self,
         framework: Framework,
@@ -114,11 +124,10 @@ class JitHooks(PatchHooks):
         self._searched: set[Any] = set()
         #: Whether a graph ran that has no entry.
         self.saw_unrecorded = False
-        graphs = [Patch(holder, name, self._wrap) for holder, name in framework.graph_calls()]
-        dynamic = [Patch(holder, name, wrap) for holder, name, wrap in framework.dynamic_instead()]
-        super().__init__([*graphs, *dynamic])
 
-    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what records calls of ``original``, and calls it."""
+
         @functools.wraps(original)
         def wrapper(executor: Any, /, *args: Any, **kwargs: Any) -> Any:
             subject, unrecorded = None, False
