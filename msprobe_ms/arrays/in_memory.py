@@ -45,15 +45,15 @@ def array_of(elements: Elements) -> np.ndarray:
         size = dtype.itemsize + sum((length - 1) * stride for length, stride in zip(shape, strides, strict=True))
     found: np.ndarray = np.ndarray(shape, dtype, _view(address, size, _READ_ONLY), strides=strides)
     if kind == _BFLOAT16:
-        return widen(found, "bfloat16")
-    return found if values is None else np.frombuffer(values, np.float32)[found]
+        return np.asarray(widen(found, "bfloat16"))  # numpy makes a scalar of what has no dimension
+    return found if values is None else np.asarray(np.frombuffer(values, np.float32)[found])
 
 
 class InMemory:
     """Asks a framework where the elements of its tensors lie, as `one_pass.leaves` does in C."""
 
     def __init__(self, places: Places) -> None:
-        self._places = places
+        self.places = places
         self._expected = [(_function(ask), found) for ask, found in places.expected]
         self._dtype, self._storage, self._held, self._offset = map(
             _function, (places.dtype, places.storage, places.held, places.offset)
@@ -70,7 +70,7 @@ class InMemory:
 
         Raises what the framework raises.
         """
-        places, own = self._places, tensor.__dict__
+        places, own = self.places, tensor.__dict__
         if own and (places.instead is None or not places.instead.isdisjoint(own)):
             return None
         for ask, expected in self._expected:

@@ -200,7 +200,7 @@ class Backward:
         self._late = set() if self._late is None else self._late
 
     def close(self) -> None:
-        """The step is over: what comes later is dropped, and holds nothing of the step."""
+        """The step is over: its recorder is let go, and what comes later is dropped."""
         self._recorded = _drop
 
     def output_gradients(self, call: Call, gradients: Sequence[Any] | Exception) -> None:

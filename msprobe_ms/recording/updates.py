@@ -52,7 +52,7 @@ class Updates:
         self._nested: Counter[int] = Counter()
 
     def close(self) -> None:
-        """The step is over: nothing of it is held, and no update is taken."""
+        """The step is over: its recorder is let go, and no update is taken."""
         self._is_open, self._guarded = _never, _drop
 
     def begin(self, optimizer: Any, updates: Callable[[], Iterable[ParameterUpdate]] | None) -> None:

@@ -88,8 +88,8 @@ class MindSpore(Framework):
     def __init__(self) -> None:
         super().__init__()
         self._graph = MindSporeGraph() if has_graph() else None
-        #: The latest; where it could not be taken off, it goes on with the next recording.
-        #: The last, as long as its step holds it, or a mode of MindSpore's that had to stay.
+        #: The latest, as long as its step holds it; where it could not be taken off, MindSpore does, and it
+        #: goes on with the next.
         self._interception: Callable[[], kernels.Interception | None] = lambda: None
         self.watches_in_place = self._graph is not None
         self._copies = CleanCopies(nn.Cell, *cell_hooks.run_ours_last())

@@ -34,6 +34,8 @@ class CompilerCalls:
         self._recorder = recorder
         self._hooks = hooks
         self._patches: dict[tuple[int, str], Patch] = {}
+        #: How many calls of compilers are known.
+        self._known = 0
         self._installed = False
 
     def install(self) -> None:
@@ -51,6 +53,7 @@ class CompilerCalls:
         for call in calls:
             if (id(call.holder), call.name) not in known:
                 known[id(call.holder), call.name] = Patch(call.holder, call.name, partial(self._wrap, call.applies))
+        self._known = len(known)
         Patches(known.values()).apply()
 
     def _wrap(self, applies: Callable[..., bool], original: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,7 +75,7 @@ class CompilerCalls:
     def _meet_imported(self) -> None:
         """Patch what the call has imported."""
         try:
-            if self._installed and len(self._framework.compiler_calls()) > len(self._patches):
+            if self._installed and len(self._framework.compiler_calls()) > self._known:
                 self._framework.prepare()
                 self._apply()
         except Exception as error:

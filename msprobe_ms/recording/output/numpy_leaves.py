@@ -22,7 +22,6 @@ class NumpyLeaves:
         self._known = StatisticsCache(sketch=sketch)
         self._texts: dict[tuple[int, tuple[bytes, ...]], tuple[Known, bytes]] = {}
         self._memory: InMemory | None = None
-        self._places: Places | None = None
 
     def leaf(self, elements: Elements, frame: tuple[bytes, ...]) -> bytes | None:
         """The leaf of a tensor; None of a large one, which is read in parts."""
@@ -40,13 +39,14 @@ class NumpyLeaves:
 
         None for all where there is anything else among them.
         """
-        if self._memory is None or places is not self._places:
-            self._memory, self._places = InMemory(places), places
+        memory = self._memory
+        if memory is None or memory.places is not places:
+            memory = self._memory = InMemory(places)
         if not all(type(value) in places.types or type(value) in _NUMBERS for value in values):
             return None
         return [
             value_text(plain_leaf(value), LEAF_LEVEL).encode() if type(value) in _NUMBERS
-            else self._of_tensor(self._memory, value, frames)
+            else self._of_tensor(memory, value, frames)
             for value in values
         ]  # fmt: skip
 

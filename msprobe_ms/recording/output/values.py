@@ -146,12 +146,15 @@ class ValueSerializer:
         """The leaves of few tensors and numbers, of which no files are written; None where they are something else."""
         if not self._as_text or len(values) > len(_PATHS) or self.framework.tells_of_questions():
             return None
-        if (places := self._places) is _UNKNOWN:  # once recording has begun
-            places = self._places = self.framework.places()
-        texts: list[Any] | None = self._texts.of_all(values, places)
+        texts: list[Any] | None = self._texts.of_all(values, self._told())
         if texts is None or None not in texts:  # as a rule
             return texts
         return self.framework.quietly(self._completed, texts, values, entry, category)
+
+    def _told(self) -> Places | None:
+        if (places := self._places) is _UNKNOWN:  # once recording has begun
+            places = self._places = self.framework.places()
+        return places
 
     def _completed(self, texts: list[Any], values: Sequence[Any], entry: str, category: str) -> list[Value]:
         return [
@@ -183,7 +186,7 @@ class ValueSerializer:
     def tensor(self, tensor: Any, entry: str, category: str, path: tuple[str, ...], save: bool) -> Value:
         """The leaf of a tensor; of a nested one the leaves of those that it consists of."""
         framework, own = self.framework, tensor
-        if self._as_text and not save and (texts := self._texts.of_all((tensor,), framework.places())) and texts[0]:
+        if self._as_text and not save and (texts := self._texts.of_all((tensor,), self._told())) and texts[0]:
             return texts[0]
         if self._as_text and (elements := framework.elements(tensor)) is not None:
             text = self._stored(tensor, elements, entry, category, path) if save else self._text(tensor, elements)

@@ -20,6 +20,7 @@ from recording import write_config
 
 from msprobe_ms import PrecisionDebugger
 from msprobe_ms.pytorch import PrecisionDebugger as TorchDebugger
+from msprobe_ms.recording.dynamic_step import DynamicStep
 
 
 def left_by(step: Callable[[], None]) -> Counter[str]:
@@ -126,3 +127,26 @@ def test_calls_of_a_range_of_tokens(dump_path: Path) -> None:
         debugger.step()
 
     assert left_by(step) == {}
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+@pytest.mark.parametrize("fails", [True, False])
+def test_the_search_is_as_it_was(dump_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_on: bool, fails: bool) -> None:
+    """After each call, whether the script has it on or off, and where something of ours fails."""
+    net, debugger = torch.nn.Sequential(torch.nn.Linear(4, 4)), TorchDebugger(write_config(dump_path, level="L1"))
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError("of ours")
+
+    found, was_on = [], gc.isenabled()
+    (gc.enable if is_on else gc.disable)()
+    try:
+        if fails:
+            for name in ("start", "stop", "finish"):
+                monkeypatch.setattr(DynamicStep, name, fail)
+        for call in (lambda: debugger.start(net), lambda: net(torch.ones(2, 4)), debugger.stop, debugger.step):
+            call()
+            found.append(gc.isenabled())
+    finally:
+        (gc.enable if was_on else gc.disable)()
+    assert found == [is_on] * 4

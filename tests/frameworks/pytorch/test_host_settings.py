@@ -26,6 +26,7 @@ import torch
 from recording import leaves, read_step
 from torch import nn
 
+from msprobe_ms.arrays import one_pass
 from msprobe_ms.dump.writing.writer import TENSOR_FOLDER
 from msprobe_ms.pytorch import PrecisionDebugger, record
 
@@ -46,8 +47,11 @@ def strict(kind: str) -> Iterator[None]:
             yield
 
 
+@pytest.mark.parametrize("way", ["C", "numpy"])
 @pytest.mark.parametrize("kind", ["numpy", "warnings"])
-def test_warnings_that_are_errors(dump_path: Path, kind: str) -> None:
+def test_warnings_that_are_errors(dump_path: Path, kind: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way == "numpy":
+        monkeypatch.setattr(one_pass, "_figures", None)
     net = nn.Sequential(nn.Linear(4, 4))
     with strict(kind), record(net, level="mix", dump_path=dump_path):
         for value in EXTREMES:
@@ -58,6 +62,7 @@ def test_warnings_that_are_errors(dump_path: Path, kind: str) -> None:
     calls = [entry for name, entry in data.items() if name.startswith("Torch.add.")]
     assert len(calls) == len(EXTREMES) * len(DTYPES)
     assert all(call["output"][0]["shape"] == [2100] for call in calls)
+    assert not [path for path, leaf in leaves(data) if leaf is None]
 
 
 @pytest.mark.parametrize("more", [0, 1, 2, 8])

@@ -45,7 +45,7 @@ def test_an_array_is_what_lies_there(array: np.ndarray, data: st.DataObject) -> 
 def test_narrow_floats_are_widened(dtype: str) -> None:
     width = 2 if "bfloat16" in dtype.lower() else 1
     codes = np.arange(1 << (8 * width), dtype=f"u{width}").reshape(4, -1)
-    for some in (codes, codes[:, ::3], codes.T):
+    for some in (codes, codes[:, ::3], codes.T, codes[1:2, 2].reshape(())):
         found = array_of(of(some, dtype))
         assert found.dtype == np.float32 and np.array_equal(found, widen(some, dtype), equal_nan=True)
 

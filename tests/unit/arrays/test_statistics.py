@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
 import zlib
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from msprobe_ms.arrays import one_pass
 from msprobe_ms.arrays.statistics import StatisticsCache, checksum, statistics, summary
 
 FLOATS = (np.float16, np.float32, np.float64)
@@ -159,6 +161,25 @@ def test_checksum_is_crc32_of_the_bytes(array: np.ndarray) -> None:
 def test_checksum_is_of_little_endian_bytes() -> None:
     array = np.arange(5, dtype=np.int32)
     assert checksum(array.astype(">i4")) == checksum(array)
+
+
+@pytest.mark.parametrize("size", [1024, 5000, 8192, 20_000, 300_000])
+@pytest.mark.parametrize(
+    "values", [(np.inf, -np.inf), (3e38, -3e38), (1e-23, 0), (1e-160, 1), (1e305, 1e305), (np.nan, 1)]
+)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_numpy_tells_nobody_of_extremes(
+    size: int, values: tuple[float, float], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a script has numpy do where numbers overflow, vanish or are none."""
+    with np.errstate(all="ignore"):
+        array = np.repeat(np.array(values).astype(dtype), size // 2)
+    monkeypatch.setattr(one_pass, "_figures", None)
+    expected = repr(summary(array))
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert repr(summary(array)) == expected
+        assert repr(statistics(array)[:2]) == repr(summary(array)[0][:2])
 
 
 # A tensor that is met again ------------------------------------------------------------------------------------------

@@ -42,6 +42,18 @@ def test_a_tensor_that_changed_has_another() -> None:
     assert again.decode() == value_text(leaf, LEAF_LEVEL)
 
 
+def test_other_axes_at_the_same_address_are_another_tensor() -> None:
+    leaves, array = NumpyLeaves(sketch=True), np.random.default_rng(2).normal(size=(30, 30)).astype(np.float32)
+    frame = leaf_frame("torch.Tensor", "torch.float32", (30, 30), False)
+    address = array.ctypes.data
+    for _ in range(2):
+        one = leaves.leaf(Elements(address, KINDS["float32"], (30, 30), None, None, "torch.float32"), frame)
+        other = leaves.leaf(Elements(address, KINDS["float32"], (30, 30), (4, 120), None, "torch.float32"), frame)
+        assert one is not None and other is not None
+        assert one != other  # the sketch is one of their order
+        assert one.split(b'"Sketch"')[0] == other.split(b'"Sketch"')[0]
+
+
 def test_a_large_tensor_is_read_in_parts_by_others() -> None:
     large = Elements(8, KINDS["float32"], (LARGE + 1,), None, None, "Float32")
     assert NumpyLeaves(sketch=True).leaf(large, FRAME) is None
