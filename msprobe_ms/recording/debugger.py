@@ -189,9 +189,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
     def _begin(self, model: Any, token_range: TokenRange | None = None) -> None:
         opened = self._open()
         if opened is not None and self.config.level != "debug":
-            # A thousand objects come and go; the search for cycles would begin several times, and find nothing.
-            with no_garbage_collection():
-                opened.start(model, token_range)
+            opened.start(model, token_range)
 
     def _step_of_run(self) -> None:
         """A graph runs again, and nobody has ever called `step`: that is another step."""
@@ -274,8 +272,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
         self._runs.remove()
         self._end_interrupted_step()
         if self._open_step is not None:
-            with no_garbage_collection():
-                self._open_step.stop()
+            self._open_step.stop()
 
     def _stop(self) -> None:
         self._pause()
@@ -383,8 +380,7 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
                     logging.WARNING,
                     tr("{nothing} in step {step}: debugger.save(tensor, name)", nothing=nothing, step=self._step),
                 )
-            with no_garbage_collection():
-                self._guarded("step", partial(opened.finish, self._unused))
+            self._guarded("step", partial(opened.finish, self._unused))
             self._holds_something |= not opened.left_nothing
         if self._debuggers.recording is self:
             self._debuggers.recording = None

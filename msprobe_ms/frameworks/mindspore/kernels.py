@@ -14,7 +14,6 @@ import json
 import os
 import threading
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -93,20 +92,11 @@ class Interception:
 
 
 def _mode(handle: Callable[..., Any]) -> Any:
-    mode = _mode_class()()
-    mode.handle = handle
-    return mode
-
-
-@cache
-def _mode_class() -> type[Any]:
     class Mode(mindspore.MsDispatchMode):
-        handle: Callable[..., Any]
-
         def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
-            return self.handle(func, args, kwargs)
+            return handle(func, args, kwargs)
 
-    return Mode
+    return Mode()
 
 
 def _inputs(args: Sequence[Any]) -> Sequence[Any]:
