@@ -146,15 +146,16 @@ class ValueSerializer:
         """The leaves of few tensors and numbers, of which no files are written; None where they are something else."""
         if not self._as_text or len(values) > len(_PATHS) or self.framework.tells_of_questions():
             return None
-        texts: list[Any] | None = self._texts.of_all(values, self._told())
+        places = self._told() if self._places is _UNKNOWN else self._places
+        texts: list[Any] | None = self._texts.of_all(values, places)
         if texts is None or None not in texts:  # as a rule
             return texts
         return self.framework.quietly(self._completed, texts, values, entry, category)
 
     def _told(self) -> Places | None:
-        if (places := self._places) is _UNKNOWN:  # once recording has begun
-            places = self._places = self.framework.places()
-        return places
+        if self._places is _UNKNOWN:  # once recording has begun
+            self._places = self.framework.places()
+        return self._places
 
     def _completed(self, texts: list[Any], values: Sequence[Any], entry: str, category: str) -> list[Value]:
         return [
