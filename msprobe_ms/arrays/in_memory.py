@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from msprobe_ms.arrays.dtypes import widen
-from msprobe_ms.arrays.one_pass import KINDS, TABLE, Elements, Places, Told
-from msprobe_ms.arrays.sketch_map import BLOCK
+from msprobe_ms.arrays.one_pass import KINDS, TABLE, Elements, Places, Told, elements_at
 
 #: What numpy sees of the elements of each kind: numbers, or what stands for them.
 _DTYPES = {kind: np.dtype("uint16" if name == "bfloat16" else name) for name, kind in KINDS.items()}
 _DTYPES[TABLE] = np.dtype("uint8")
 _BFLOAT16 = KINDS["bfloat16"]
-
 
 #: PyMemoryView_FromMemory of Python's C API, and its flag for memory that is not written to.
 _view = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_int)(
@@ -82,18 +80,14 @@ class InMemory:
             return None
         strides, extent = None, math.prod(shape)
         if not self._is_contiguous(tensor):
-            if extent > BLOCK:
-                return None
             strides = tuple(self._strides(tensor))
             extent = 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
-            strides = tuple(stride * kind.itemsize for stride in strides)
         storage = self._storage(tensor)
         if self._begin is not None and not self._begin(storage):
             return None
         if (self._offset(tensor) + extent) * kind.itemsize > self._held(storage):
             return None
-        address = self._address(tensor)
-        return Elements(address, kind.kind, shape, strides, kind.values, kind.dtype) if address else None
+        return elements_at(self._address(tensor), kind, shape, strides)
 
 
 def _function(told: Told) -> Callable[[Any], Any]:

@@ -9,10 +9,7 @@ from msprobe_ms.arrays.in_memory import InMemory, array_of
 from msprobe_ms.arrays.one_pass import Elements, Places
 from msprobe_ms.arrays.statistics import Known, StatisticsCache, is_large
 from msprobe_ms.dump.writing.json_text import LEAF_LEVEL, framed_leaf, value_text
-from msprobe_ms.recording.output.plain_values import plain_leaf
-
-#: Types of values that are numbers, and have a leaf of one.
-_NUMBERS = frozenset((type(None), bool, int, float))
+from msprobe_ms.recording.output.plain_values import NUMBERS, plain_leaf
 
 
 class NumpyLeaves:
@@ -42,10 +39,10 @@ class NumpyLeaves:
         memory = self._memory
         if memory is None or memory.places is not places:
             memory = self._memory = InMemory(places)
-        if not all(type(value) in places.types or type(value) in _NUMBERS for value in values):
+        if not all(type(value) in places.types or type(value) in NUMBERS for value in values):
             return None
         return [
-            value_text(plain_leaf(value), LEAF_LEVEL).encode() if type(value) in _NUMBERS
+            value_text(plain_leaf(value), LEAF_LEVEL).encode() if type(value) in NUMBERS
             else self._of_tensor(memory, value, frames)
             for value in values
         ]  # fmt: skip

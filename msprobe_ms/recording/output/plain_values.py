@@ -9,6 +9,9 @@ from typing import Any
 from msprobe_ms.dump.writing.json_text import Value
 from msprobe_ms.recording.containers import NUMPY_NUMBERS
 
+#: Types of most values beside tensors.
+NUMBERS = frozenset((type(None), bool, int, float))
+
 #: Characters of a text that are written.
 LONGEST_TEXT = 1000
 

@@ -25,7 +25,7 @@ from msprobe_ms.recording.containers import DEEPEST, MOST_MEMBERS, Members, Walk
 from msprobe_ms.recording.output.error_log import ErrorLog
 from msprobe_ms.recording.output.figures import FigureReader
 from msprobe_ms.recording.output.leaf_texts import LeafTexts
-from msprobe_ms.recording.output.plain_values import is_long_text, plain_leaf
+from msprobe_ms.recording.output.plain_values import NUMBERS, is_long_text, plain_leaf
 from msprobe_ms.support.translation import tr, tr_join
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ _CUT = tr("long lists and texts are cut, and what is nested deep is left out; no
 _NO_FILE = tr("it shows far more elements than it holds, or lies in a file itself: no file of it was written")
 
 
-#: Types of most values beside tensors, and places of the first arguments.
-_NUMBERS, _BUILT_IN = frozenset((type(None), bool, int, float)), frozenset((list, tuple))
+#: Types of most arguments and results, and places of the first arguments.
+_BUILT_IN = frozenset((list, tuple))
 _PATHS = tuple((str(place),) for place in range(16))
 
 #: Stands for what was not asked for yet.
@@ -123,7 +123,7 @@ class ValueSerializer:
     def _all(self, values: Sequence[Any], entry: str, category: str, save: bool) -> Value:
         if type(values) in _BUILT_IN and self._is_flat(values):
             return [
-                plain_leaf(value) if type(value) in _NUMBERS else self._leaf(value, entry, category, path, save)
+                plain_leaf(value) if type(value) in NUMBERS else self._leaf(value, entry, category, path, save)
                 for value, path in zip(values, _PATHS, strict=False)
             ]
         return self.build(values, entry, category, (), save)
@@ -138,7 +138,7 @@ class ValueSerializer:
         if not self._is_flat(values.values()):
             return self.build(values, entry, category, (), save)
         return {
-            name: plain_leaf(value) if type(value) in _NUMBERS else self._leaf(value, entry, category, (name,), save)
+            name: plain_leaf(value) if type(value) in NUMBERS else self._leaf(value, entry, category, (name,), save)
             for name, value in zip(names_of(list(values)), values.values(), strict=True)
         }
 
@@ -168,7 +168,7 @@ class ValueSerializer:
         if len(values) > len(_PATHS):
             return False
         is_tensor = self.framework.is_tensor
-        return all(is_tensor(value) or type(value) in _NUMBERS for value in values)
+        return all(is_tensor(value) or type(value) in NUMBERS for value in values)
 
     def report(self, error: Exception, where: str) -> None:
         """Report that a value could not be recorded."""
