@@ -189,7 +189,9 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
     def _begin(self, model: Any, token_range: TokenRange | None = None) -> None:
         opened = self._open()
         if opened is not None and self.config.level != "debug":
-            opened.start(model, token_range)
+            # A thousand objects come and go; the search for cycles would begin several times, and find nothing.
+            with no_garbage_collection():
+                opened.start(model, token_range)
 
     def _step_of_run(self) -> None:
         """A graph runs again, and nobody has ever called `step`: that is another step."""
@@ -272,7 +274,8 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
         self._runs.remove()
         self._end_interrupted_step()
         if self._open_step is not None:
-            self._open_step.stop()
+            with no_garbage_collection():
+                self._open_step.stop()
 
     def _stop(self) -> None:
         self._pause()
@@ -380,7 +383,8 @@ class BaseDebugger(CustomApis, Monitoring, PartsOfAStep, SavesValues, Travelling
                     logging.WARNING,
                     tr("{nothing} in step {step}: debugger.save(tensor, name)", nothing=nothing, step=self._step),
                 )
-            self._guarded("step", partial(opened.finish, self._unused))
+            with no_garbage_collection():
+                self._guarded("step", partial(opened.finish, self._unused))
             self._holds_something |= not opened.left_nothing
         if self._debuggers.recording is self:
             self._debuggers.recording = None

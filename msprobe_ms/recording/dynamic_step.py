@@ -17,7 +17,7 @@ from msprobe_ms.recording.graphs.graph_step import TAPPED_TASKS, GraphStep
 from msprobe_ms.recording.graphs.jit_kernel_recorder import JitKernelRecorder
 from msprobe_ms.recording.graphs.jit_kernels import JitKernels
 from msprobe_ms.recording.hooks.apis import ApiHooks
-from msprobe_ms.recording.hooks.compiled import CompilerCalls, JitHooks
+from msprobe_ms.recording.hooks.compiled import CompilerCalls, GraphCalls, JitHooks
 from msprobe_ms.recording.hooks.losses import LossHooks
 from msprobe_ms.recording.hooks.modules import ModuleHooks, TokenWindow
 from msprobe_ms.recording.hooks.named_modules import NamedModules
@@ -98,6 +98,7 @@ class DynamicStep(Step):
         self._named_modules = NamedModules(framework, self._recorder)
         self._model: Any = None
         self._modules: ModuleHooks | None = None
+        self._graph_calls: GraphCalls | None = None
         self._jit: JitHooks | None = None
         self._losses: LossHooks | None = None
         self._optimizers = OptimizerHooks(framework, self._recorder.updates) if config.optimizer else None
@@ -124,7 +125,7 @@ class DynamicStep(Step):
                 )
             else:
                 self._modules = None
-            self._jit = JitHooks(
+            self._graph_calls = GraphCalls(
                 self._framework,
                 self._recorder,
                 self._errors,
@@ -133,6 +134,7 @@ class DynamicStep(Step):
                 tapped=self._graphs is not None or self._jit_kernels is not None,
                 kernels=self._kernels is not None,
             )
+            self._jit = JitHooks(self._framework, self._graph_calls)
             if self._kernels is None:  # the kernel that made the loss is recorded itself
                 self._losses = LossHooks(self._framework, self._recorder)
             if self._optimizers is not None and model is None:
@@ -320,16 +322,17 @@ class DynamicStep(Step):
         return graphs.finish(unused)
 
     def _warn_of_emptiness(self) -> None:
-        config, jit = self._config, self._jit
-        # Jit hooks are there once `start` was called; no overflow, no entries; and none of what a sample has enough of.
-        if jit is None or config.task == "overflow_check" or (self._dump.calls is not None and not jit.saw_unrecorded):
+        config, graphs = self._config, self._graph_calls
+        # They are there once `start` was called; no overflow, no entries; and none of what a sample has enough of.
+        sampled = self._dump.calls is not None
+        if graphs is None or config.task == "overflow_check" or (sampled and not graphs.saw_unrecorded):
             return
         try:
             called = self._recorder.saw_calls
             why = why_empty(
                 config, self._framework, self._model,
                 opened=self._opened, called=called, unfinished=self._recorder.unfinished,
-                compiled=jit.saw_unrecorded, error=self.ended_by,
+                compiled=graphs.saw_unrecorded, error=self.ended_by,
             )  # fmt: skip
             if why and self.gave_way:
                 why = tr("another PrecisionDebugger was started before anything was called that this one records")

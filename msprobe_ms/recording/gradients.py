@@ -199,6 +199,10 @@ class Backward:
         """No more calls until `resume`; may be repeated."""
         self._late = set() if self._late is None else self._late
 
+    def close(self) -> None:
+        """The step is over: its recorder is let go, and what comes later is dropped."""
+        self._recorded = _drop
+
     def output_gradients(self, call: Call, gradients: Sequence[Any] | Exception) -> None:
         """Backward of the call begins. Its record goes on at once; the input gradients are added when they come.
 
@@ -304,6 +308,10 @@ class Backward:
                 build = self._values.build
                 leaves = [self._values.framework.quietly(build, gradient, entry, "", (name,), save)]
             self._sink.entry(EntryPart(entry, [(name, leaves)]))
+
+
+def _drop(*_: Any) -> None:
+    """What stands for the recording of gradients that come after the step."""
 
 
 def _raise(call: Call | None, error: Exception) -> None:

@@ -70,6 +70,12 @@ class Recorder(StepRecorder):
         """No more calls until `resume`, only gradients of those that were recorded."""
         self.backward.pause()
 
+    def close(self) -> None:
+        super().close()
+        # They hold this recorder, which would stay, with all of the step, until Python looks for cycles.
+        self.backward.close()
+        self.updates.close()
+
     @property
     def unfinished(self) -> str:
         """The innermost call to be recorded that began first and did not return; "" for none."""

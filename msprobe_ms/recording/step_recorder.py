@@ -17,6 +17,21 @@ if TYPE_CHECKING:
     from msprobe_ms.config import Config
 
 
+class CallCounts:
+    """How often each thing was called in one step, by its name without direction and index."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, int] = {}
+        self._lock = threading.RLock()  # as in `StepRecorder`
+
+    def count(self, base: str) -> int:
+        """Return how often it was called before."""
+        with self._lock:
+            index = self.made.get(base, 0)
+            self.made[base] = index + 1
+        return index
+
+
 class StepRecorder:
     """What all recorders of a step share: where entries go, which are recorded, how often each thing was called."""
 
@@ -26,7 +41,8 @@ class StepRecorder:
         self._values = dump.values
         self.errors = dump.errors
         self._filter = CallFilter(config, dump.calls)
-        self._counters: dict[str, int] = {}
+        self._counts = CallCounts()
+        self._count = self._counts.count
         #: Counts all calls, where their position is what numbers them.
         self._calls_made = itertools.count(1) if config.numbers == "by_position" else None
         self._losses = 0
@@ -42,12 +58,12 @@ class StepRecorder:
 
     def _calls(self) -> dict[str, int]:
         """Name without direction and index → calls in this step."""
-        return {base: count for base, count in self._counters.items() if f".{PARAMETERS_GRAD}." not in base}
+        return {base: count for base, count in self._counts.made.items() if f".{PARAMETERS_GRAD}." not in base}
 
     @property
     def saw_calls(self) -> bool:
         """Whether anything was called that could have been recorded, selected or not."""
-        return bool(self._counters)
+        return bool(self._counts.made)
 
     @property
     def saw_losses(self) -> bool:
@@ -60,12 +76,6 @@ class StepRecorder:
 
     def _is_open(self) -> bool:
         return not self._closed and self._process.is_mine
-
-    def _count(self, base: str) -> int:
-        with self._lock:
-            index = self._counters.get(base, 0)
-            self._counters[base] = index + 1
-        return index
 
     def _number(self, base: str) -> int:
         """The number of a call that begins, in the names of its entries."""

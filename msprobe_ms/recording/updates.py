@@ -51,6 +51,10 @@ class Updates:
         self._begun: dict[int, list[_Begun]] = {}
         self._nested: Counter[int] = Counter()
 
+    def close(self) -> None:
+        """The step is over: its recorder is let go, and no update is taken."""
+        self._is_open, self._guarded = _never, _drop
+
     def begin(self, optimizer: Any, updates: Callable[[], Iterable[ParameterUpdate]] | None) -> None:
         """An optimizer is called; record what it is given. Without ``updates`` its call has raised."""
         if updates is None:
@@ -93,3 +97,12 @@ class Updates:
             save = self._filter.saves(entry)
             fields.append(("output", [self._values.build(parameter, entry, "output", ("0",), save)]))
         self._sink.entry(EntryPart(entry, fields))
+
+
+def _never() -> bool:
+    """What says of a step that is over whether it is open."""
+    return False
+
+
+def _drop(where: str, action: Callable[[], None]) -> None:
+    """What stands for the recording of updates after the step."""

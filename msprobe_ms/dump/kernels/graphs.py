@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -306,14 +307,16 @@ class Graphs:
             graph = read_graph(folder, self._cells)
             ran = self._ran.get(folder.parent, {})
             if graph is not None:
-                graph.prepare(ran, partial(self._beside, folder))
+                graph.prepare(ran, partial(_of_one_rank, weakref.ref(self), folder))
             self._read[folder.parent] = graph
         return self._read[folder.parent]
 
-    def _beside(self, folder: Path) -> Iterator[Graph]:
-        """The graphs of the same rank."""
-        for graph in sorted(folder.parent.parent.iterdir()):
-            if graph.is_dir() and (found := self.of(graph / folder.name)) is not None:
+
+def _of_one_rank(graphs: weakref.ref[Graphs], folder: Path) -> Iterator[Graph]:
+    """Those of the rank of one of them, which must not hold all others itself."""
+    if (known := graphs()) is not None:
+        for each in sorted(folder.parent.parent.iterdir()):
+            if each.is_dir() and (found := known.of(each / folder.name)) is not None:
                 yield found
 
 

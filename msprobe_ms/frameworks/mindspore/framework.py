@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -87,8 +88,9 @@ class MindSpore(Framework):
     def __init__(self) -> None:
         super().__init__()
         self._graph = MindSporeGraph() if has_graph() else None
-        #: The latest; where it could not be taken off, it goes on with the next recording.
-        self._interception: kernels.Interception | None = None
+        #: The latest, as long as its step holds it; where it could not be taken off, MindSpore does, and it
+        #: goes on with the next.
+        self._interception: Callable[[], kernels.Interception | None] = lambda: None
         self.watches_in_place = self._graph is not None
         self._copies = CleanCopies(nn.Cell, *cell_hooks.run_ours_last())
         self._on_device = False
@@ -216,9 +218,11 @@ class MindSpore(Framework):
     no_kernels = kernels.NO_KERNELS
 
     def intercept_kernels(self, on_kernel: OnKernel) -> Hooks:
-        if self._interception is None or not self._interception.revives(on_kernel):
-            self._interception = kernels.Interception(on_kernel)
-        return self._interception
+        interception = self._interception()
+        if interception is None or not interception.revives(on_kernel):
+            interception = kernels.Interception(on_kernel)
+            self._interception = weakref.ref(interception)
+        return interception
 
     def observe_nodes(
         self, tensors: Sequence[Any], known: set[Hashable], observer: Callable[[str], NodeObserver | None]

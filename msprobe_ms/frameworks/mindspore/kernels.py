@@ -14,6 +14,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -92,11 +93,20 @@ class Interception:
 
 
 def _mode(handle: Callable[..., Any]) -> Any:
-    class Mode(mindspore.MsDispatchMode):
-        def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
-            return handle(func, args, kwargs)
+    mode = _mode_class()()
+    mode.handle = handle
+    return mode
 
-    return Mode()
+
+@cache
+def _mode_class() -> type[Any]:
+    class Mode(mindspore.MsDispatchMode):
+        handle: Callable[..., Any]
+
+        def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
+            return self.handle(func, args, kwargs)
+
+    return Mode
 
 
 def _inputs(args: Sequence[Any]) -> Sequence[Any]:

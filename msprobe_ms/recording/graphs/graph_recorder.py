@@ -298,31 +298,32 @@ def _numbered(field: str, path: Path) -> Path:
     return path if path or field != "output" else ("0",)
 
 
+def _plan(layout: Layout, seen: list[tuple[str, Path]], name: str, path: Path) -> Plan:
+    """The plan of what stands at ``name``.``path`` of a call; places that take gradients are added to ``seen``."""
+    if isinstance(layout, Described):
+        if not layout.takes_gradient:
+            return None
+        seen.append((name, path))
+        return len(seen) - 1
+    if isinstance(layout, list):
+        members = [_plan(each, seen, name, (*path, str(index))) for index, each in enumerate(layout)]
+        return [each for each in members if each is not _SKIP] or _SKIP
+    if isinstance(layout, dict):
+        named = {key: _plan(each, seen, name, (*path, key)) for key, each in layout.items()}
+        return {key: each for key, each in named.items() if each is not _SKIP} or _SKIP
+    return _SKIP
+
+
 def _planned(flight: _Flight, field: str) -> tuple[list[Plan], dict[tuple[str, Path], Path]]:
     """Where gradients stand in a backward entry: the plan of the field, and by place in the call the path in it."""
     seen: list[tuple[str, Path]] = []
-
-    def plan(layout: Layout, name: str, path: Path) -> Plan:
-        if isinstance(layout, Described):
-            if not layout.takes_gradient:
-                return None
-            seen.append((name, path))
-            return len(seen) - 1
-        if isinstance(layout, list):
-            members = [plan(each, name, (*path, str(index))) for index, each in enumerate(layout)]
-            return [each for each in members if each is not _SKIP] or _SKIP
-        if isinstance(layout, dict):
-            named = {key: plan(each, name, (*path, key)) for key, each in layout.items()}
-            return {key: each for key, each in named.items() if each is not _SKIP} or _SKIP
-        return _SKIP
-
     if field == "output":
-        plans = [plan(each, "input", (str(index),)) for index, each in enumerate(flight.args)]
-        plans += [plan(each, "kwargs", (key,)) for key, each in flight.kwargs.items()]
+        plans = [_plan(each, seen, "input", (str(index),)) for index, each in enumerate(flight.args)]
+        plans += [_plan(each, seen, "kwargs", (key,)) for key, each in flight.kwargs.items()]
     elif isinstance(flight.output, list):
-        plans = [plan(each, "output", (str(index),)) for index, each in enumerate(flight.output)]
+        plans = [_plan(each, seen, "output", (str(index),)) for index, each in enumerate(flight.output)]
     else:
-        plans = [plan(flight.output, "output", ())]
+        plans = [_plan(flight.output, seen, "output", ())]
     kept = [each for each in plans if each is not _SKIP]
     places: dict[tuple[str, Path], Path] = {}
     fill(kept, lambda position, path: places.setdefault(seen[position], path))

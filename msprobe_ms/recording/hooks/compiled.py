@@ -34,6 +34,8 @@ class CompilerCalls:
         self._recorder = recorder
         self._hooks = hooks
         self._patches: dict[tuple[int, str], Patch] = {}
+        #: How many calls of compilers are known.
+        self._known = 0
         self._installed = False
 
     def install(self) -> None:
@@ -43,6 +45,7 @@ class CompilerCalls:
     def remove(self) -> None:
         self._installed = False
         Patches(self._patches.values()).undo()
+        self._patches = {}  # each holds this object, which would stay until Python looks for cycles
 
     def _apply(self) -> None:
         calls = self._framework.compiler_calls()
@@ -50,6 +53,7 @@ class CompilerCalls:
         for call in calls:
             if (id(call.holder), call.name) not in known:
                 known[id(call.holder), call.name] = Patch(call.holder, call.name, partial(self._wrap, call.applies))
+        self._known = len(known)
         Patches(known.values()).apply()
 
     def _wrap(self, applies: Callable[..., bool], original: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,7 +75,7 @@ class CompilerCalls:
     def _meet_imported(self) -> None:
         """Patch what the call has imported."""
         try:
-            if self._installed and len(self._framework.compiler_calls()) > len(self._patches):
+            if self._installed and len(self._framework.compiler_calls()) > self._known:
                 self._framework.prepare()
                 self._apply()
         except Exception as error:
@@ -86,6 +90,15 @@ class JitHooks(PatchHooks):
 
     What a graph hides is said once, in a warning and in the dump's error log.
     """
+
+    def __init__(self, framework: Framework, calls: GraphCalls) -> None:
+        graphs = [Patch(holder, name, calls.wrap) for holder, name in framework.graph_calls()]
+        dynamic = [Patch(holder, name, wrap) for holder, name, wrap in framework.dynamic_instead()]
+        super().__init__([*graphs, *dynamic])
+
+
+class GraphCalls:
+    """Records calls of compiled graphs."""
 
     def __init__(
         self,
@@ -114,11 +127,10 @@ class JitHooks(PatchHooks):
         self._searched: set[Any] = set()
         #: Whether a graph ran that has no entry.
         self.saw_unrecorded = False
-        graphs = [Patch(holder, name, self._wrap) for holder, name in framework.graph_calls()]
-        dynamic = [Patch(holder, name, wrap) for holder, name, wrap in framework.dynamic_instead()]
-        super().__init__([*graphs, *dynamic])
 
-    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what records calls of ``original``, and calls it."""
+
         @functools.wraps(original)
         def wrapper(executor: Any, /, *args: Any, **kwargs: Any) -> Any:
             subject, unrecorded = None, False

@@ -121,8 +121,12 @@ class _Search:
 
     def run(self) -> None:
         """Look into what was found on the way, and into what is found there, until the bound."""
-        for look, value in self._waiting:  # grows meanwhile
-            look(value)
+        try:
+            for look, value in self._waiting:  # grows meanwhile
+                look(value)
+        finally:  # with it what users hold would stay until Python looks for cycles
+            self._waiting.clear()
+            self._kinds.clear()
 
     def _after(self, value: Any) -> Any:
         """What to hold instead of ``value``, or ``value`` itself, which may be looked into later."""

@@ -101,6 +101,7 @@ class TensorWriter:
         if over is not None:
             self._jobs.put(None)
             over.wait()
+        self._due.pop(self, None)  # which holds this and its store
 
     def _work(
         self,
