@@ -22,6 +22,8 @@ from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 
 SCRIPT = Path(__file__).with_name("two_ranks.py")
+#: What two_ranks.py prints as it ends. Rank 1 records more, and is the last.
+OVER = "The script is over."
 WORLD = {"type": "mindspore.ProcessGroup", "group_ranks": [0, 1], "group_id": "77849d8c"}
 
 
@@ -51,10 +53,17 @@ def logs_of(folder: Path) -> list[str]:
 def two_ranks(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, list[dict[str, Any]]]:
-    """The dump, and what each rank printed."""
-    folder = tmp_path_factory.mktemp("two_ranks")
-    result = request.param(folder)
-    logs = logs_of(folder)
+    """The dump, and what each rank printed.
+
+    Recorded or not, MindSpore 2.10 crashes now and then as the last rank leaves the cluster: a thread of `TCPClient`
+    reads from a null pointer while `ClusterContext::Finalize` waits for its end. Such a run is repeated.
+    """
+    for _ in range(3):
+        folder = tmp_path_factory.mktemp("two_ranks")
+        result = request.param(folder)
+        logs = logs_of(folder)
+        if result.returncode == 0 or OVER not in logs[1]:
+            break
     assert result.returncode == 0, "\n".join([result.stdout, result.stderr, *logs])
     printed = [json.loads(re.findall(r'^\{"rank".*\}$', log, re.MULTILINE)[0]) for log in logs]
     assert not [log for log in logs if "could not be recorded" in log]
