@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from forked import run_forked
+from forked import run_forked, run_forked_ranks
 from processes import environment, free_port
-from repository import ROOT
 from thorough import thorough
 
 from msprobe_ms.dump.model import Dump
@@ -22,52 +21,57 @@ from msprobe_ms.dump.reading.locate import find_dumps
 from msprobe_ms.dump.reading.reader import read_dump
 
 SCRIPT = Path(__file__).with_name("two_ranks.py")
-#: What two_ranks.py prints as it ends. Rank 1 records more, and is the last.
-OVER = "The script is over."
 WORLD = {"type": "mindspore.ProcessGroup", "group_ranks": [0, 1], "group_id": "77849d8c"}
 
 
-def msrun(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run two_ranks.py on two ranks, as a user does."""
+def msrun(folder: Path, script: Path) -> tuple[subprocess.CompletedProcess[str], list[str]]:
+    """Run a script on two ranks, as a user does: how they ended, and what each printed."""
+    logs = folder / "log"
     command = [
         str(Path(sys.executable).with_name("msrun")), "--worker_num=2", "--local_worker_num=2", "--join=True",
-        f"--master_port={free_port()}", f"--log_dir={folder / 'log'}", str(SCRIPT), str(folder),
+        f"--master_port={free_port()}", f"--log_dir={logs}", str(script), str(folder),
     ]  # fmt: skip
-    return subprocess.run(
+    ended = subprocess.run(
         command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=300, check=False
     )
+    return ended, [(logs / f"worker_{number}.log").read_text() for number in range(2)]
 
 
-def forked(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The same in processes that have imported the framework, and are told what msrun tells its own."""
-    (folder / "log").mkdir()
-    ranks = (ROOT / "tests" / "make" / "forked_ranks.py", str(free_port()), folder / "log", SCRIPT, folder, *arguments)
-    return run_forked(*ranks, framework="mindspore", cwd=folder, env=environment())
-
-
-def logs_of(folder: Path) -> list[str]:
-    return [(folder / "log" / f"worker_{number}.log").read_text() for number in range(2)]
-
-
-@pytest.fixture(scope="module", params=[forked, thorough(msrun)], ids=lambda each: each.__name__)
+@pytest.fixture(scope="module", params=[run_forked_ranks, thorough(msrun)], ids=lambda each: each.__name__)
 def two_ranks(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, list[dict[str, Any]]]:
-    """The dump, and what each rank printed.
-
-    Recorded or not, MindSpore 2.10 crashes now and then as the last rank leaves the cluster: a thread of `TCPClient`
-    reads from a null pointer while `ClusterContext::Finalize` waits for its end. Such a run is repeated.
-    """
-    for _ in range(3):
-        folder = tmp_path_factory.mktemp("two_ranks")
-        result = request.param(folder)
-        logs = logs_of(folder)
-        if result.returncode == 0 or OVER not in logs[1]:
-            break
+    """The dump, and what each rank printed."""
+    folder = tmp_path_factory.mktemp("two_ranks")
+    result, logs = request.param(folder, SCRIPT)
     assert result.returncode == 0, "\n".join([result.stdout, result.stderr, *logs])
     printed = [json.loads(re.findall(r'^\{"rank".*\}$', log, re.MULTILINE)[0]) for log in logs]
     assert not [log for log in logs if "could not be recorded" in log]
     return folder / "dump", sorted(printed, key=lambda line: int(line["rank"]))
+
+
+#: Rank 1 crashes, in the script or as it ends, until it has done so twice.
+CRASHES = """
+import atexit, os, signal, sys
+if os.environ["MS_ROLE"] == "MS_WORKER" and os.environ["RANK_ID"] == "1":
+    with open(sys.argv[2], "a+") as file:
+        file.write("run ")
+        file.seek(0)
+        if len(file.read().split()) < 3:
+            if sys.argv[3] == "script":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            atexit.register(os.kill, os.getpid(), signal.SIGSEGV)
+"""
+
+
+@pytest.mark.parametrize(("where", "runs", "status"), [("end", 3, 0), ("script", 1, 1)])
+def test_two_ranks_run_again_where_one_crashes_after_its_script(
+    where: str, runs: int, status: int, tmp_path: Path
+) -> None:
+    script, told = tmp_path / "crashes.py", tmp_path / "runs"
+    script.write_text(CRASHES)
+    result, _ = run_forked_ranks(tmp_path / "folder", script, str(told), where)
+    assert (result.returncode, told.read_text().split()) == (status, ["run"] * runs)
 
 
 def values(dump: Dump, entry: str, state: str) -> list[list[float]]:
@@ -162,8 +166,7 @@ def test_compare_of_the_ranks_says_that_what_they_reduced_agrees(
 
 
 def test_a_rank_that_dies_in_the_step_leaves_what_it_had(tmp_path: Path) -> None:
-    result = forked(tmp_path, "1")
-    logs = logs_of(tmp_path)
+    result, logs = run_forked_ranks(tmp_path, SCRIPT, "1")
     assert result.returncode != 0
     folder = tmp_path / "dump" / "step0" / "rank1"
     assert (folder / "dump.journal").exists(), logs

@@ -1,7 +1,7 @@
 """A step on two ranks, recorded: ``msrun … two_ranks.py FOLDER [DIES]``.
 
 Once in FOLDER/dump on both ranks, then in FOLDER/selected on rank 1 alone. DIES is the rank that is killed in the
-middle of the first. A rank that has come to its end prints OVER.
+middle of the first.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ import numpy as np
 from mindspore import Tensor, communication, mint, nn, ops
 
 from msprobe_ms.mindspore import PrecisionDebugger
-
-OVER = "The script is over."
 
 
 class Collectives(nn.Cell):
@@ -43,7 +41,6 @@ def main(folder: str, dies: str = "-1") -> None:
     record(Path(folder, "dump"), [], int(dies))
     if dies == "-1":
         record(Path(folder, "selected"), [1])
-    print(OVER, flush=True)
 
 
 def record(dump_path: Path, ranks: list[int], dies: int = -1) -> None:

@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from forked import run_forked
-from processes import environment, free_port
+from forked import run_forked_ranks
 from recording import Step
-from repository import ROOT
 
 from msprobe_ms.dump.reading.reader import read_dump
 
@@ -30,9 +28,7 @@ class Job(NamedTuple):
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("ranks")
-    ranks = (ROOT / "tests" / "make" / "forked_ranks.py", str(free_port()), folder, SCRIPT, folder)
-    ended = run_forked(*ranks, framework="mindspore", cwd=folder, env=environment())
-    logs = [(folder / f"worker_{number}.log").read_text() for number in range(2)]
+    ended, logs = run_forked_ranks(folder, SCRIPT)
     assert ended.returncode == 0, "\n".join([ended.stdout, ended.stderr, *logs])
     return Job(folder, [json.loads(re.findall(r'^\{"kernels".*\}$', log, re.MULTILINE)[0]) for log in logs])
 
