@@ -86,7 +86,7 @@ def record_forked(module: str, *arguments: str) -> int:
 def run_forked_ranks(folder: Path, script: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], list[str]]:
     """Run ``script FOLDER ARGUMENT…`` on two ranks in ``folder``, emptied: how they ended, and what each printed.
 
-    With or without recording, MindSpore 2.10 crashes now and then as a rank leaves the cluster: a thread of `TCPClient`
+    With or without recording, MindSpore 2.10 crashes now and then as ranks leave the cluster: a thread of `TCPClient`
     reads from a null pointer while `ClusterContext::Finalize` waits for its end. Such a run is repeated.
     """
     ranks, logs = ROOT / "tests" / "make" / "forked_ranks.py", folder / "log"
