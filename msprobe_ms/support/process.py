@@ -7,6 +7,7 @@ import ctypes
 import gc
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from errno import EBADF
@@ -179,15 +180,35 @@ def end_with_parent() -> None:
 def no_garbage_collection() -> Iterator[None]:
     """Pause the search for cycles: among the million objects of a dump and its comparison it costs a fifth of all.
 
-    What is not part of a cycle is freed as ever.
+    What is not part of a cycle is freed as ever. A child that another thread forks meanwhile searches.
     """
     was_on = gc.isenabled()
     with ExitStack() as first, ExitStack() as second:  # where something interrupts the one's end, there is the other
         for stack in (first, second):
             if was_on:
-                stack.callback(gc.enable)
+                stack.callback(_search, threading.get_ident())
+        if was_on:
+            _pausing.add(threading.get_ident())
         gc.disable()
         yield
+
+
+#: The threads that have paused the search for cycles, and are to go on with it.
+_pausing: set[int] = set()
+
+
+def _search(thread: int) -> None:
+    _pausing.discard(thread)
+    gc.enable()
+
+
+def _search_in_child() -> None:
+    """Go on where a thread has paused the search that is not in this child, as a pool forks from one of its own."""
+    for thread in _pausing - {threading.get_ident()}:
+        _search(thread)
+
+
+os.register_at_fork(after_in_child=_search_in_child)
 
 
 #: What mallopt of glibc calls the size from which on memory is asked of the system piece by piece, and the size from

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 
 from msprobe_ms.support.files import DEFAULT, open_regular
 from msprobe_ms.support.folder import Folder
-from msprobe_ms.support.process import Descriptor, ThisProcess
+from msprobe_ms.support.process import Descriptor, ThisProcess, no_garbage_collection
 from torture.interrupts.places import Interruption, Survey
 
 
@@ -138,6 +140,28 @@ def test_none_is_lost_wherever_an_interrupt_comes(tmp_path: Path, after_calls: b
         if interruption.ignored:  # Python raises nothing out of `__del__`
             before = os.listdir("/proc/self/fd")
         assert os.listdir("/proc/self/fd") == before, place
+
+
+def searches_in_child() -> bool:
+    """Whether a child that is forked here searches for cycles."""
+    if (child := os.fork()) == 0:
+        os._exit(gc.isenabled())
+    return bool(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("is_on", [True, False])
+def test_a_child_searches_for_cycles_where_another_thread_had_paused_that(is_on: bool) -> None:
+    """That thread, which would go on with the search, is not in the child; a pool forks from a thread of its own."""
+    was_on = gc.isenabled()
+    (gc.enable if is_on else gc.disable)()
+    try:
+        with ThreadPoolExecutor(1) as another, no_garbage_collection():
+            assert (another.submit(searches_in_child).result(), gc.isenabled()) == (is_on, False)
+            assert not searches_in_child()  # it ends the pause as its parent does
+        assert (searches_in_child(), gc.isenabled()) == (is_on, is_on)
+    finally:
+        (gc.enable if was_on else gc.disable)()
 
 
 KEEPS = """
