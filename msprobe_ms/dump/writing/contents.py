@@ -92,12 +92,11 @@ class Contents:
         self.noted: deque[tuple[Any, ...]] = deque()
 
     def add_noted(self) -> None:
-        """Add what is noted. What an interrupt has added twice is the same."""
+        """Add what is noted. Where something interrupts this, entries may lack parts, and the index is of no use."""
         noted = self.noted
         while noted:
-            name, parent, site, position, stays, *fields = noted[0]
+            name, parent, site, position, stays, *fields = noted.popleft()
             self.add_entry(name, parent, site, zip(fields[::2], fields[1::2], strict=True), position, stays)
-            noted.popleft()
 
     def kept(self, length: int, checksum: int) -> Kept:
         """Return what is known by now, of a journal of ``length`` bytes with that CRC-32."""

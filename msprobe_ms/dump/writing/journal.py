@@ -77,7 +77,8 @@ class JournalWriter:
         #: Bytes that readers take, and their CRC-32, unless somebody else writes into the file, cuts it, or the disk
         #: loses some.
         self.length, self._checksum = len(first), isal_zlib.crc32(first)
-        #: Records that `append` told nobody of, or has not told yet: something may have interrupted it.
+        #: Records that `append` told nobody of, or has not told yet, and uses of what was told that have not ended:
+        #: something may have interrupted them.
         self._untold = 0
         with folder.adding(name) as file:
             _lock(file.fileno())  # before anyone can see it
@@ -140,9 +141,17 @@ class JournalWriter:
             written += os.write(self._number, memoryview(record)[written:])
 
     def if_noted(self, take: Callable[[int, int], _Taken]) -> _Taken | None:
-        """Return what ``take`` makes of length and checksum, before more is written; None if a record was not noted."""
+        """Return what ``take`` makes of length and checksum, before more is written; None if a record was not noted.
+
+        Something may interrupt ``take``, and leave half of what it makes: then None from then on.
+        """
         with self._lock:
-            return None if self._untold else take(self.length, self._checksum)
+            if self._untold:
+                return None
+            self._untold += 1
+            taken = take(self.length, self._checksum)
+            self._untold -= 1
+            return taken
 
     def _take_back(self) -> None:
         """Half a record would hide every later one from readers."""

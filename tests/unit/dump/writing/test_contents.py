@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from msprobe_ms.dump.writing.contents import Contents, IndexedEntry
 
 NOTED: list[tuple[Any, ...]] = [
@@ -31,22 +29,6 @@ def test_what_is_noted_is_added_in_its_order() -> None:
     contents.add_noted()
     assert list(contents.entries.items()) == list(ENTRIES.items())
     assert not contents.noted
-
-
-@pytest.mark.parametrize("at", range(len(NOTED)))
-def test_adding_goes_on_where_something_interrupted_it(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    contents, left, add = Contents(), iter(range(len(NOTED))), Contents.add_entry
-
-    def interrupted(*given: Any) -> int:
-        place = add(*given)
-        if next(left, None) == at:  # it was added, and it is noted still
-            raise KeyboardInterrupt
-        return place
-
-    contents.noted.extend(NOTED)
-    monkeypatch.setattr(Contents, "add_entry", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        contents.add_noted()
     kept = contents.kept(1000, 5)
     assert list(kept.contents.entries.items()) == list(ENTRIES.items())
     assert (kept.contents.length, kept.checksum) == (1000, 5)

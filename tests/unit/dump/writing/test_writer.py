@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from msprobe_ms.arrays.npy import write_npy
 from msprobe_ms.dump.names import INCOMPLETE
-from msprobe_ms.dump.writing import journal, writer
+from msprobe_ms.dump.writing import contents, journal, writer
 from msprobe_ms.dump.writing.contents import (
     CALL_SITE,
     ENTRY,
@@ -36,6 +37,7 @@ from msprobe_ms.support.errors import DumpFormatError
 from msprobe_ms.support.files import replacing
 from msprobe_ms.support.folder import Folder
 from msprobe_ms.support.log import logger
+from torture.interrupts.places import Interruption, Survey
 
 texts = st.text(max_size=8)
 values = st.recursive(
@@ -551,8 +553,9 @@ def test_a_journal_that_is_damaged_while_it_is_written(
     assert "what was recorded after that is not in the dump" in caplog.text
 
 
-def test_an_index_that_is_kept_is_the_one_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = DumpStore(tmp_path / "rank0", task="statistics", level="mix", framework="pytorch", tensors=False)
+def nested(folder: Path) -> DumpStore:
+    """A dump of a call in another, forward and backward, in parts."""
+    store = DumpStore(folder, task="statistics", level="mix", framework="pytorch", tensors=False)
     outer, inner = "Module.a.A.{}.0", "Module.a.b.B.{}.0"
     store.call_site(0, ["File a.py, line 1, in f, \n f()"])
     store.entry(EntryPart(inner.format("forward"), [("input_args", [1])], outer.format("forward"), 0))
@@ -561,6 +564,11 @@ def test_an_index_that_is_kept_is_the_one_that_is_read(tmp_path: Path, monkeypat
     store.entry(EntryPart(inner.format("backward"), [("input", [None])], outer.format("backward"), complete=False))
     store.entry(EntryPart(inner.format("backward"), [("input", [2]), ("output", [3])], outer.format("backward")))
     store.entry(EntryPart(outer.format("backward"), [("output", [b"4"])], stays=True))
+    return store
+
+
+def test_an_index_that_is_kept_is_the_one_that_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = nested(tmp_path / "rank0")
     kept = store._journal.if_noted(store._contents.kept)
     with (tmp_path / "rank0" / JOURNAL_NAME).open("rb") as file:
         read = read_contents(file, tmp_path)
@@ -590,6 +598,24 @@ def test_a_record_that_was_not_noted_is_read(
     store.entry(EntryPart("c", []))
     store.close()
     assert list(json.loads((tmp_path / "rank0" / "dump.json").read_text())["data"]) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("after_calls", [False, True])
+def test_an_index_is_read_where_something_interrupted_the_use_of_it(after_calls: bool, tmp_path: Path) -> None:
+    expected = nested(tmp_path / "expected")
+    with (survey := Survey(KeyboardInterrupt, after_calls=after_calls)):
+        expected.export()
+    expected.close()
+    places = [place for place in survey.chosen(9) if place.code.co_filename in (contents.__file__, journal.__file__)]
+    assert len(places) > 50
+    for number, place in enumerate(places):
+        store = nested(tmp_path / str(number))
+        with suppress(KeyboardInterrupt), Interruption(KeyboardInterrupt, place):
+            store.export()
+        store.close()
+        for name in ("dump.json", "stack.json", "construct.json"):
+            made = tmp_path / str(number) / name
+            assert made.read_bytes() == (tmp_path / "expected" / name).read_bytes(), place
 
 
 texts = st.text(st.characters(codec=None), max_size=8)
