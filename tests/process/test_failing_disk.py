@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import run_forked
+from processes import environment
 from recording import leaves, write_config
 from repository import ROOT
 from small_net import X, gradients, small
@@ -58,6 +60,23 @@ def test_calls_that_fail(ms: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert outcome.problems == []
     assert sum(outcome.figures["cases"].values()) >= 6
     assert outcome.figures["lacking"] > outcome.figures["by_warning_alone"]
+
+
+#: MindSpore reads the configuration of its kernel dump once a process.
+KERNELS = """
+import sys
+from pathlib import Path
+from torture.failing_disk.run import run
+outcome = run("mindspore.dynamic L2 tensor", Path(sys.argv[1]), 131)
+print(*outcome.problems, sum(outcome.figures["cases"].values()), sep="\\n")
+"""
+
+
+def test_calls_that_fail_where_kernels_are_recorded(tmp_path: Path) -> None:
+    done = run_forked("-c", KERNELS, tmp_path, framework="mindspore", cwd=tmp_path, env=environment())
+    *problems, cases = done.stdout.splitlines()
+    assert (problems, done.returncode) == ([], 0), done.stderr
+    assert int(cases) >= 6
 
 
 def test_disks_that_are_full_and_folders_that_are_closed_or_gone() -> None:

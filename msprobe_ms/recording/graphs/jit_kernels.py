@@ -28,6 +28,7 @@ from msprobe_ms.recording.graphs.kernel_step import CONFIGURATION
 from msprobe_ms.support.errors import MsprobeError
 from msprobe_ms.support.files import replacing
 from msprobe_ms.support.folder import Folder
+from msprobe_ms.support.interruptions import suppress_own
 from msprobe_ms.support.process import ThisProcess
 from msprobe_ms.support.translation import tr
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 #: A tensor and its dtype; None where there is nothing, or nothing that can be read.
 Tensor = tuple[np.ndarray, str] | None
+#: Those that MindSpore writes below the folder of a rank.
+_RAW_FILES = "Net/*/*/*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +106,18 @@ class JitKernels:
         raw = Path(settings["path"]) / f"rank_{self._framework.rank() or 0}"
         try:
             self._config.permissions.make_folder(raw)
-            self._raw, self._place = Folder(raw), raw
-            if not self._raw.claim():
+            folder = Folder(raw)
+            if not folder.claim():
                 self.problem = f"{raw}: MindSpore writes kernels of another process there"
                 return
+            self._others = frozenset(raw.glob(_RAW_FILES))
         except OSError as error:
             self.problem = f"{raw}: {error.strerror or error}"
             return
+        self._raw, self._place = folder, raw
         named = (pair for model in models for pair in self._framework.named_modules(model))
         self._cells = {name: type(module).__name__ for name, module in named}
         self._dump.name_modules(models)
-        self._others = frozenset(self._files())
         self._running = True
         number = re.match(r"\d+", settings["iteration"])
         self._dump.record(int(number[0]) if number else 0)
@@ -121,21 +125,19 @@ class JitKernels:
     def pause(self) -> None:
         """Have none written until `start`, and leave the folder to others."""
         if self._running and self._process.is_mine:
-            self._running = False
-            raw, self._raw = self._raw, None
-            if raw is not None:
-                raw.close()
+            self._running, self._raw = False, None
             self._dump.close()
             self._dump.pause(NOWHERE)
 
     def close(self) -> None:
-        """Nothing is recorded any more: leave nothing behind."""
+        """Nothing is recorded any more: leave nothing behind, unless the disk refuses."""
         path, self._place = self._place, None
-        if path is not None and self._process.is_mine and not any(map(Path.is_file, path.glob("Net/*/*/*"))):
-            shutil.rmtree(path, ignore_errors=True)
+        with suppress_own(OSError):
+            if path is not None and self._process.is_mine and not any(map(Path.is_file, path.glob(_RAW_FILES))):
+                shutil.rmtree(path)
 
     def _files(self) -> Iterator[Path]:
-        return iter(()) if self._raw is None else self._raw.path.glob("Net/*/*/*")
+        return iter(()) if self._raw is None else self._raw.path.glob(_RAW_FILES)
 
     def wait(self) -> None:
         """Return when what was launched is there to take. Raises what kernels of the script raise."""
