@@ -29,6 +29,7 @@ from torch import nn
 from msprobe_ms.arrays import one_pass
 from msprobe_ms.dump.writing.writer import TENSOR_FOLDER
 from msprobe_ms.pytorch import PrecisionDebugger, record
+from msprobe_ms.support.log import logger
 
 #: Numbers on which figures overflow, vanish, or are none.
 EXTREMES = (float("inf"), float("nan"), 1e38, 1e-44, 3e-23)
@@ -143,10 +144,20 @@ def test_the_process_is_as_it_was(dump_path: Path, level: str) -> None:
     assert len(os.listdir("/proc/self/fd")) == files
 
 
+@pytest.fixture
+def locks_of_handlers() -> Iterator[None]:
+    """New ones after the test, as `Handler.handle` of Python 3.12 keeps one for good where a signal raises something
+    just after it took it: other threads would wait for ever."""
+    yield
+    for handler in (*logger.handlers, *logging.getLogger().handlers):
+        handler.createLock()
+
+
 class TooLong(Exception):
     """As scripts call a time limit."""
 
 
+@pytest.mark.usefixtures("locks_of_handlers")
 def test_a_time_limit_of_the_script_arrives(dump_path: Path) -> None:
     """Whatever it interrupts: what a signal handler raises is no error of recording."""
 
@@ -309,6 +320,7 @@ def test_what_the_user_does_with_messages_costs_no_recording(dump_path: Path, wh
     assert "Module.0.Linear.backward.0" in read_step(dump_path).data
 
 
+@pytest.mark.usefixtures("locks_of_handlers")
 def test_ctrl_c_while_recording_starts_or_stops_leaves_no_wrapper(dump_path: Path) -> None:
     """As in a notebook, whose user goes on; `make interrupts` tries every line."""
     holders = (torch, torch.Tensor, torch.nn.functional, nn.Module)
