@@ -35,6 +35,20 @@ def _text(record: logging.LogRecord) -> str:
 
 
 class _Handler(logging.StreamHandler):
+    """As of Python 3.13, which takes the lock by ``with``: before, Ctrl-C could keep it from other threads for good."""
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        kept: Any = self.filter(record)  # from Python 3.12 on a filter may give another record
+        if kept and self.lock is not None:
+            with self.lock:
+                self.emit(kept if isinstance(kept, logging.LogRecord) else record)
+        return bool(kept)
+
+    def flush(self) -> None:
+        if self.lock is not None and hasattr(self.stream, "flush"):
+            with self.lock:
+                self.stream.flush()
+
     def handleError(self, record: logging.LogRecord) -> None:
         """Standard error may be closed or full: nobody is left to tell."""
         if not isinstance(sys.exc_info()[1], (OSError, ValueError)):

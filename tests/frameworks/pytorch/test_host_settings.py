@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import io
 import json
 import locale
 import logging
@@ -15,6 +16,7 @@ import sys
 import threading
 import warnings as python_warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -151,6 +153,28 @@ def locks_of_handlers() -> Iterator[None]:
     yield
     for handler in (*logger.handlers, *logging.getLogger().handlers):
         handler.createLock()
+
+
+def test_ctrl_c_while_something_is_logged_keeps_no_other_thread_from_it() -> None:
+    handler = type(logger.handlers[0])(io.StringIO())
+    own = logging.Logger("own")
+    own.addHandler(handler)
+    before, interrupted = signal.signal(signal.SIGALRM, signal.default_int_handler), 0
+    try:
+        with ThreadPoolExecutor(1) as another:
+            for number in range(1000):
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 0.0005 + number % 10 / 20_000)
+                    for _ in range(10_000):
+                        own.info("said")
+                except KeyboardInterrupt:
+                    interrupted += 1
+                lock = handler.lock
+                assert lock is not None and another.submit(lock.acquire, blocking=False).result(), interrupted
+                another.submit(lock.release).result()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted > 900
 
 
 class TooLong(Exception):
