@@ -78,7 +78,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Leave the tests themselves out of every garbage collection, and collect less often."""
+    """Launch kernels one by one, and leave the tests themselves out of every garbage collection.
+
+    Once MindSpore has run an operator, launch_blocking has no effect on gradients any more. What a test sees of them
+    must not depend on which tests ran before it in the same process.
+    """
+    if "mindspore" in sys.modules:
+        sys.modules["mindspore"].runtime.launch_blocking()
     gc.freeze()
     gc.set_threshold(100_000)
     gc.enable()

@@ -118,7 +118,6 @@ class Training:
 @pytest.fixture(scope="module")
 def training() -> Iterator[Training]:
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-    mindspore.runtime.launch_blocking()
     deterministic = torch.are_deterministic_algorithms_enabled()
     yield Training()
     torch.use_deterministic_algorithms(deterministic)

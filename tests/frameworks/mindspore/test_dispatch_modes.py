@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import mindspore
 import numpy as np
 import pytest
-from forked import run_forked
 from mindspore import Tensor, mint, nn, ops
-from processes import environment
 from recording import read_step, recording
 
 pytestmark = pytest.mark.skipif(not hasattr(mindspore, "MsDispatchMode"), reason="from MindSpore 2.10 on")
@@ -54,16 +51,7 @@ def train(net: nn.Cell) -> tuple[list[str], list[bytes]]:
     ("level", "task"),
     [("L0", "statistics"), ("L1", "statistics"), ("mix", "statistics"), ("mix", "tensor"), ("L2", "statistics")],
 )
-def test_they_see_what_they_see_without_the_tool(dump_path: Path, level: str, task: str) -> None:
-    """In a process of its own: `launch_blocking` has no effect on gradients once an operator has run without it, and
-    gradients that are not launched one by one take an operator less."""
-    done = run_forked(__file__, dump_path, level, task, framework="mindspore", env=environment())
-    assert done.returncode == 0, done.stderr
-
-
-def compare_trainings(dump_path: Path, level: str, task: str) -> None:
-    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-    mindspore.runtime.launch_blocking()
+def test_they_see_what_they_see_without_the_tool(ms: Any, dump_path: Path, level: str, task: str) -> None:
     net = Net()
     train(net)
     without = train(net)
@@ -71,7 +59,3 @@ def compare_trainings(dump_path: Path, level: str, task: str) -> None:
         assert train(net) == without
     assert read_step(dump_path).data and without[0]
     assert train(net) == without
-
-
-if __name__ == "__main__":
-    compare_trainings(Path(sys.argv[1]), *sys.argv[2:])

@@ -39,10 +39,9 @@ def compiled() -> Iterator[Any]:
 
 
 @pytest.fixture(autouse=True)
-def blocking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def pynative_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # where MindSpore leaves what it could not compile
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    ms.runtime.launch_blocking()
 
 
 # -- the five nets ---------------------------------------------------------------------------------------------------

@@ -48,7 +48,6 @@ def contents(array: np.ndarray) -> tuple[str, int, int]:
 def steps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Step, list[str], dict[str, np.ndarray]]]:
     """Each net's step at L2 with all tensors; what a mode of the test's own saw; the gradients."""
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-    mindspore.runtime.launch_blocking()
     found = {}
     for name in nets.NETS:
         net, x, labels = nets.make(name)

@@ -24,7 +24,6 @@ class Bare(dict):
 @pytest.fixture(scope="module")
 def bare() -> dict[str, Any]:
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-    mindspore.runtime.launch_blocking()
     results = {}
     for name in nets_mindspore.NETS:
         net, x, labels = nets_mindspore.make(name)

@@ -44,10 +44,9 @@ from msprobe_ms.frameworks.mindspore.tensor_dump import TensorDumpTaps  # noqa: 
 
 
 @pytest.fixture(autouse=True)
-def blocking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def pynative_mode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)  # where MindSpore leaves what it could not compile
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    ms.runtime.launch_blocking()
     monkeypatch.setattr(TensorDumpTaps, "quiet", 0.1)
     yield
     ms.set_context(mode=ms.PYNATIVE_MODE)
