@@ -182,13 +182,12 @@ def no_garbage_collection() -> Iterator[None]:
 
     What is not part of a cycle is freed as ever. A child that another thread forks meanwhile searches.
     """
-    was_on = gc.isenabled()
+    was_on, thread = gc.isenabled(), threading.get_ident()
     with ExitStack() as first, ExitStack() as second:  # where something interrupts the one's end, there is the other
-        for stack in (first, second):
-            if was_on:
-                stack.callback(_search, threading.get_ident())
         if was_on:
-            _pausing.add(threading.get_ident())
+            for stack in (first, second):
+                stack.callback(_search, thread)
+            _pausing.add(thread)
         gc.disable()
         yield
 

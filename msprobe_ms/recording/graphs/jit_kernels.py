@@ -67,7 +67,6 @@ class JitKernels:
         self._place: Path | None = None
         #: Files of others, which stay.
         self._others: frozenset[Path] = frozenset()
-        self._running = False
         self._process = ThisProcess()
         #: Whether any kernel has ever come.
         self.came = False
@@ -101,7 +100,7 @@ class JitKernels:
     def start(self, models: Sequence[Any]) -> None:
         """Have kernels written from here on; those of graphs that are compiled meanwhile know their modules."""
         settings = (self._dump.in_force or {}).get("common_dump_settings")
-        if self.problem is not None or settings is None or self._running:
+        if self.problem is not None or settings is None or self._raw is not None:
             return
         raw = Path(settings["path"]) / f"rank_{self._framework.rank() or 0}"
         try:
@@ -118,14 +117,13 @@ class JitKernels:
         named = (pair for model in models for pair in self._framework.named_modules(model))
         self._cells = {name: type(module).__name__ for name, module in named}
         self._dump.name_modules(models)
-        self._running = True
         number = re.match(r"\d+", settings["iteration"])
         self._dump.record(int(number[0]) if number else 0)
 
     def pause(self) -> None:
         """Have none written until `start`, and leave the folder to others."""
-        if self._running and self._process.is_mine:
-            self._running, self._raw = False, None
+        if self._raw is not None and self._process.is_mine:
+            self._raw = None
             self._dump.close()
             self._dump.pause(NOWHERE)
 
@@ -136,9 +134,6 @@ class JitKernels:
             if path is not None and self._process.is_mine and not any(map(Path.is_file, path.glob(_RAW_FILES))):
                 shutil.rmtree(path)
 
-    def _files(self) -> Iterator[Path]:
-        return iter(()) if self._raw is None else self._raw.path.glob(_RAW_FILES)
-
     def wait(self) -> None:
         """Return when what was launched is there to take. Raises what kernels of the script raise."""
         if self._raw is not None and self._process.is_mine:
@@ -148,7 +143,7 @@ class JitKernels:
         """Read the launches since it was called last, in their order, one at a time; their files are removed."""
         if self._raw is None or not self._process.is_mine:
             return
-        paths = [path for path in self._files() if path not in self._others]
+        paths = [path for path in self._raw.path.glob(_RAW_FILES) if path not in self._others]
         if not paths:
             return
         self.came = True
