@@ -39,7 +39,7 @@ _WIDENED = 1 << 20
 _SMALL = 1e-15
 
 #: Elements from which on a tensor is read in parts, and those of a part.
-LARGE, PART = 1 << 24, 1 << 22
+LARGE, PART = 1 << 24, 1 << 20
 
 Index = tuple[int | slice, ...]
 
