@@ -361,5 +361,6 @@ def together(found: Sequence[tuple[int, Statistics]]) -> Statistics:
         return Statistics(bool(maximum), bool(minimum), None, None)
     squares = sum(float(part.norm or 0) * float(part.norm or 0) for _, part in known)
     count = sum(size for size, _ in known)
-    mean = sum(size / count * float(part.mean or 0) for size, part in known)  # no sum of all: it may overflow
-    return Statistics(float(maximum), float(minimum), mean, math.sqrt(squares))
+    scale = 2.0 ** count.bit_length()  # the sum of all may overflow; a power of two costs no digits
+    total = sum(size / scale * float(part.mean or 0) for size, part in known)
+    return Statistics(float(maximum), float(minimum), total / (count / scale), math.sqrt(squares))
