@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import interruptible
 
 from msprobe_ms.support.errors import UsageError
 from msprobe_ms.support.forked import beside
@@ -156,7 +157,8 @@ with beside(work, forks=True):
 @pytest.mark.parametrize("where", ["body", "group", "wait"])
 def test_an_interrupted_child_takes_back_what_it_had_begun(tmp_path: Path, where: str) -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, tmp_path, where], capture_output=True, timeout=30, start_new_session=True
-    )
+        [sys.executable, "-c", INTERRUPTED, tmp_path, where],
+        capture_output=True, timeout=30, start_new_session=True, preexec_fn=interruptible,
+    )  # fmt: skip
     assert b"KeyboardInterrupt" in ended.stderr
     assert [each.name for each in tmp_path.iterdir()] == ["begun"]
