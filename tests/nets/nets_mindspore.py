@@ -143,3 +143,8 @@ def value_and_grad(net: nn.Cell, x: Tensor, labels: Tensor) -> tuple[np.ndarray,
     value, gradients = ms.value_and_grad(forward, None, net.trainable_params())(x, labels)
     names = [parameter.name for parameter in net.trainable_params()]
     return value.asnumpy().copy(), {n: g.asnumpy().copy() for n, g in zip(names, gradients, strict=True)}
+
+
+def same_bits(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
+    """Whether gradients have the same names and bytes."""
+    return first.keys() == second.keys() and all(first[name].tobytes() == second[name].tobytes() for name in first)

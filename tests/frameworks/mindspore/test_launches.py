@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import mindspore
 import nets_mindspore as nets
-import numpy as np
 import pytest
 from forked import run_forked
 from processes import environment
@@ -46,7 +44,7 @@ def contents(step: Step) -> dict[str, bytes]:
 
 
 def train_and_record(folder: Path, launch: str, level: str, task: str) -> None:
-    """Record a step of each net, which is that of the bare net, and so are the steps after it."""
+    """Record a step of each net, which is that of the bare net, and so is the step after it."""
     folder.mkdir()
     # On several threads sums are added in another order each time.
     mindspore.device_context.cpu.op_tuning.threads_num(1)
@@ -55,22 +53,14 @@ def train_and_record(folder: Path, launch: str, level: str, task: str) -> None:
         mindspore.runtime.launch_blocking()
     assert mindspore._c_expression.RuntimeConf.get_instance().is_launch_blocking() == (launch == BLOCKING)
     for name in nets.NETS:
-        bare = trained(name)
+        net, x, labels = nets.make(name)
+        bare = [nets.value_and_grad(net, x, labels) for _ in range(2)]
         net, x, labels = nets.make(name)
         with recording(net, folder / name, level=level, task=task):
-            recorded = nets.value_and_grad(net, x, labels)
-        same_training(recorded, bare)
-        same_training(nets.value_and_grad(net, x, labels), trained(name, steps=2))
-
-
-def trained(name: str, steps: int = 1) -> tuple[Any, dict[str, np.ndarray]]:
-    net, x, labels = nets.make(name)
-    return [nets.value_and_grad(net, x, labels) for _ in range(steps)][-1]
-
-
-def same_training(found: tuple[Any, dict[str, np.ndarray]], expected: tuple[Any, dict[str, np.ndarray]]) -> None:
-    assert found[0] == expected[0] and found[1].keys() == expected[1].keys()
-    assert not [name for name in found[1] if found[1][name].tobytes() != expected[1][name].tobytes()]
+            steps = [nets.value_and_grad(net, x, labels)]
+        steps.append(nets.value_and_grad(net, x, labels))
+        for (value, gradients), (bare_value, bare_gradients) in zip(steps, bare, strict=True):
+            assert value == bare_value and nets.same_bits(gradients, bare_gradients), name
 
 
 if __name__ == "__main__":

@@ -42,10 +42,6 @@ def called_cells(net: nn.Cell, x: Any, labels: Any) -> Counter[str]:
     return counts
 
 
-def same_bits(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
-    return first.keys() == second.keys() and all(first[name].tobytes() == second[name].tobytes() for name in first)
-
-
 @pytest.mark.parametrize(
     ("name", "level"),
     [
@@ -173,7 +169,7 @@ def test_a_mindspore_that_does_not_show_its_graph(
     with recording(net, dump_path, level=level, task="tensor"):
         loss, gradients = nets_mindspore.value_and_grad(net, x, labels)
     assert loss.tobytes() == expected_loss.tobytes()
-    assert same_bits(gradients, expected_gradients)
+    assert nets_mindspore.same_bits(gradients, expected_gradients)
     step = read_step(dump_path)
     for base, count in calls.items():
         assert len(step.calls(base)) == 2 * count, base
